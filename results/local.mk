@@ -1,0 +1,1 @@
+# Results: recorders and writers.

@@ -1,0 +1,43 @@
+/* Everything that the engine needs to know, resolved: no defaults, no profiles, no units. Production and the oracle
+ * read the same struct. */
+#ifndef KV_SIM_ENGINE_CONFIG_H
+#define KV_SIM_ENGINE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/kv_layout.h"
+#include "sim/latency.h"
+#include "sim/policy.h"
+
+enum kv_cache_scope { KV_SCOPE_GLOBAL, KV_SCOPE_TENANT, KV_SCOPE_REQUEST };
+
+/* prefix_cache_retention_interval: which content of windowed groups stays findable (vLLM, engine-semantics 1.10). */
+#define KV_RETAIN_ALL UINT64_MAX  /* None: every full block; 0: prompt end and junction only */
+
+struct kv_engine_config {
+	uint32_t block_size;              /* tokens, all groups */
+	uint64_t usable_blocks;           /* the pool: without the null block */
+	uint64_t watermark_blocks;
+	uint32_t groups;
+	struct kv_group group[KV_MAX_GROUPS];
+	uint64_t admission_cap[KV_MAX_GROUPS];  /* most blocks one request can hold in the group; UINT64_MAX = no cap.
+	                                           Windowed: ceil(min(W - 1 + in-flight, max_model_len) / block) + 1 */
+	uint32_t max_num_seqs;
+	uint64_t max_num_batched_tokens;
+	uint32_t max_model_len;
+	uint32_t long_prefill_token_threshold;  /* 0 = off */
+	bool enable_chunked_prefill;
+	bool blank_blocks_first;          /* unhashed freed blocks go to the head of the free queue (else to its tail) */
+	uint64_t retention_interval;      /* KV_RETAIN_ALL or 0 */
+	bool refuse_impossible;           /* refuse at arrival what the pool can never hold */
+	enum kv_cache_scope cache_scope;
+	uint32_t default_max_tokens;      /* KV_TOKENS_UNSET = max_model_len - prompt */
+	bool default_max_tokens_is_output;/* --default-max-tokens output: makes reserving policies oracles */
+	uint32_t max_concurrency;         /* client-side cap on requests in flight; 0 = none */
+	kv_time frontend;                 /* front-end time of each request between sent and queued */
+	struct kv_policy_use policy[KV_POLICY_KINDS];
+	const struct kv_latency *latency;
+};
+
+#endif

@@ -1,0 +1,30 @@
+#include "config.h"
+
+#include "sim/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
+{
+	va_list args;
+
+	err->status = status;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof err->text, format, args);
+	va_end(args);
+	return -1;
+}
+
+void kv_bug(const char *file, int line, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "kvsim: internal error at %s:%d: ", file, line);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\nThis is a bug in kvsim: please report it with the command and the manifest.\n", stderr);
+	exit(KV_EXIT_BUG);
+}

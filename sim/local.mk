@@ -1,0 +1,15 @@
+bin_PROGRAMS += kvsim
+kvsim_SOURCES = %D%/cli/main.c
+kvsim_LDADD = $(KV_LIBS)
+
+libkvsim_a_SOURCES += \
+	%D%/engine_config.h \
+	%D%/error.c %D%/error.h \
+	%D%/kv_layout.h \
+	%D%/latency.h \
+	%D%/memory.c %D%/memory.h \
+	%D%/policy.h \
+	%D%/record.c %D%/record.h \
+	%D%/request.h \
+	%D%/simulation.h \
+	%D%/units.h

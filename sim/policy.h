@@ -1,0 +1,156 @@
+/* Policies: one const descriptor each, found through the registry by kind and name.
+ *
+ * The core allocates a policy's state from state_size (zeroed), fills its parameters through the table, and calls the
+ * hooks of its kind. Hooks see a read-only view and return decisions; the core acts. They do not print, read clocks,
+ * allocate or draw random numbers. The true output length is visible only to policies flagged KV_POLICY_ORACLE (to the
+ * others it reads as 0), and reports mark them.
+ */
+#ifndef KV_SIM_POLICY_H
+#define KV_SIM_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/error.h"
+#include "sim/units.h"
+
+enum kv_policy_kind {
+	KV_POLICY_ALLOCATION,
+	KV_POLICY_ADMISSION,
+	KV_POLICY_SCHEDULING,
+	KV_POLICY_PREEMPTION,
+	KV_POLICY_PREFIX,
+	KV_POLICY_EVICTION,
+	KV_POLICY_KINDS
+};
+
+/* A request as policies may see it. Token counts; times in ns. */
+struct kv_request_view {
+	uint64_t index;
+	kv_time arrival;
+	uint32_t prompt_tokens;
+	uint32_t known_tokens;       /* prompt + generated so far */
+	uint32_t max_total_tokens;   /* prompt + max_tokens, cut at max_model_len */
+	uint32_t oracle_total_tokens;/* prompt + true output, cut likewise; 0 unless the policy is an oracle */
+	int64_t priority;
+};
+
+/* Smaller comes first: lexicographic, then the core's own tie-break as documented at each use. */
+struct kv_rank {
+	int64_t primary;
+	int64_t secondary;
+};
+
+static inline bool kv_rank_less(struct kv_rank a, struct kv_rank b)
+{
+	return a.primary != b.primary ? a.primary < b.primary : a.secondary < b.secondary;
+}
+
+/* How many tokens of contiguous room a request takes when it is admitted. Both hooks are pure. */
+struct kv_allocation_hooks {
+	bool contiguous;  /* false: blocks on demand, one by one; reserve_tokens is not called */
+	uint32_t (*reserve_tokens)(const void *state, const struct kv_request_view *request, uint32_t max_model_len);
+};
+
+enum kv_verdict { KV_ADMIT, KV_WAIT };
+
+/* What the head of the queue would need, in blocks of the pool, and what there is. */
+struct kv_admission_view {
+	struct kv_request_view request;
+	uint64_t need_whole;      /* all known tokens, hits subtracted, hit blocks that are evictable added */
+	uint64_t need_full;       /* the same for max_total_tokens */
+	uint64_t free_blocks;     /* blank + cached */
+	uint64_t watermark;       /* blocks to keep free; 0 when nothing runs */
+	uint64_t running_growth;  /* blocks that running requests may still take to reach max_total_tokens */
+	uint32_t running;         /* requests running now */
+};
+
+/* Called for the head of the queue only, after the slot and budget checks and before the engine's own capacity check
+ * for this step's tokens, which always applies. A verdict may change from step to step only with the view. */
+struct kv_admission_hooks {
+	enum kv_verdict (*admit)(const void *state, const struct kv_admission_view *view);
+};
+
+/* Order of the waiting queue, fixed when a request enters it; ties by index. A preempted request goes before all others
+ * (last preempted first) if requeue_front, by rank otherwise. */
+struct kv_scheduling_hooks {
+	struct kv_rank (*rank)(const void *state, const struct kv_request_view *request);
+	bool requeue_front;
+};
+
+/* The running request with the largest rank is the victim; ties: the larger index. NULL: the latest admitted. */
+struct kv_preemption_hooks {
+	struct kv_rank (*victim_rank)(const void *state, const struct kv_request_view *request);
+};
+
+struct kv_prefix_hooks {
+	bool enabled;  /* full blocks are registered and looked up by their hash chain */
+};
+
+/* Order among evictable blocks: the smallest rank goes first; ties: the release call that came first, then the deeper
+ * block. An entry is a block, or consecutive blocks of one chain with equal state (the core copies it at a split). Entry
+ * state starts zeroed when content is registered, and changes only in these hooks. */
+struct kv_eviction_hooks {
+	void (*insert)(void *state, void *entry);  /* registered; may be NULL */
+	void (*hit)(void *state, void *entry);     /* an admission hit it; may be NULL */
+	/* It has become evictable in release call number `release` (1, 2, ... over the run). */
+	struct kv_rank (*release)(void *state, void *entry, uint64_t release);
+	bool release_order;  /* rank is always (release, 0): the core may keep a plain list */
+};
+
+enum kv_param_type { KV_PARAM_UINT, KV_PARAM_DOUBLE, KV_PARAM_BOOL, KV_PARAM_TIME };
+
+/* A row of a policy's parameter table. UINT is uint64_t, TIME is kv_time; offset is into the state. */
+struct kv_param {
+	const char *name;
+	enum kv_param_type type;
+	size_t offset;
+	double minimum, maximum;
+	const char *fallback;  /* default, as a user would write it */
+	const char *unit;      /* "" = none */
+	const char *help;
+};
+
+enum { KV_POLICY_ORACLE = 1 };
+
+struct kv_policy {
+	enum kv_policy_kind kind;
+	const char *name;
+	const char *summary;  /* one line, no full stop */
+	const char *source;   /* engine, paper or document that fixes the behaviour */
+	unsigned flags;
+	size_t state_size;
+	size_t entry_size;    /* eviction only, at most KV_ENTRY_STATE_MAX */
+	const struct kv_param *params;  /* ends with a NULL name; may be NULL */
+	union {
+		struct kv_allocation_hooks allocation;
+		struct kv_admission_hooks admission;
+		struct kv_scheduling_hooks scheduling;
+		struct kv_preemption_hooks preemption;
+		struct kv_prefix_hooks prefix;
+		struct kv_eviction_hooks eviction;
+	} hooks;
+};
+
+#define KV_ENTRY_STATE_MAX 16
+
+/* A chosen policy with its parameters filled. */
+struct kv_policy_use {
+	const struct kv_policy *policy;
+	void *state;
+};
+
+/* The one list, ended by NULL: policies/registry.c. */
+extern const struct kv_policy *const kv_policy_registry[];
+
+const char *kv_policy_kind_name(enum kv_policy_kind kind);
+/* NULL if there is none. */
+const struct kv_policy *kv_policy_find(enum kv_policy_kind kind, const char *name);
+
+/* Parses "name" or "name,param=value,..." into use; unknown names and parameters and values out of range are
+ * KV_EXIT_USAGE errors that list what is allowed. */
+int kv_policy_parse(enum kv_policy_kind kind, const char *text, struct kv_policy_use *use, struct kv_error *err);
+void kv_policy_use_fini(struct kv_policy_use *use);
+
+#endif

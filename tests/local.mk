@@ -1,0 +1,22 @@
+# Tests: test_<module>.c are Check programs that print TAP, one line a case; cli/ holds golden scripts.
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+SH_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+SH_LOG_COMPILER = $(SHELL)
+AM_TESTS_ENVIRONMENT = \
+	srcdir='$(abs_top_srcdir)'; export srcdir; \
+	builddir='$(abs_top_builddir)'; export builddir; \
+	KVSIM_SHARED='$(SHARED_DIR)'; export KVSIM_SHARED;
+
+if HAVE_CHECK
+KV_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+KV_TEST_LIBS = $(KV_LIBS) $(CHECK_LIBS)
+KV_CHECK_TESTS =
+check_PROGRAMS += $(KV_CHECK_TESTS)
+TESTS += $(KV_CHECK_TESTS)
+
+KV_CHECK_TESTS += test_memory
+test_memory_SOURCES = %D%/test_memory.c %D%/support.h
+test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_memory_LDADD = $(KV_TEST_LIBS)
+endif
