@@ -1,1 +1,21 @@
 # Policies: one folder a kind, one file a policy, registry.c the one list of them.
+libkvsim_a_SOURCES += \
+	%D%/admission/greedy.c \
+	%D%/admission/no_evict.c \
+	%D%/admission/prompt_fits.c \
+	%D%/allocation/contiguous_exact.c \
+	%D%/allocation/contiguous_max.c \
+	%D%/allocation/contiguous_pow2.c \
+	%D%/allocation/paged.c \
+	%D%/eviction/fifo.c \
+	%D%/eviction/lfu.c \
+	%D%/eviction/lru.c \
+	%D%/policies.h \
+	%D%/preemption/latest.c \
+	%D%/preemption/priority.c \
+	%D%/prefix/block_hash.c \
+	%D%/prefix/none.c \
+	%D%/registry.c \
+	%D%/scheduling/fcfs.c \
+	%D%/scheduling/priority.c \
+	%D%/scheduling/shortest_prompt.c

@@ -1,0 +1,27 @@
+/* By first release: a hit does not save a block. */
+#include "config.h"
+
+#include "policies/policies.h"
+
+struct entry {
+	uint64_t first_release;  /* 0 = never released */
+};
+
+static struct kv_rank release(void *state, void *entry_state, uint64_t call)
+{
+	struct entry *entry = entry_state;
+
+	(void)state;
+	if (entry->first_release == 0)
+		entry->first_release = call;
+	return (struct kv_rank){(int64_t)entry->first_release, 0};
+}
+
+const struct kv_policy kv_eviction_fifo = {
+	.kind = KV_POLICY_EVICTION,
+	.name = "fifo",
+	.summary = "first released first, whatever was hit since",
+	.source = "first in, first out; textbook baseline",
+	.entry_size = sizeof(struct entry),
+	.hooks.eviction = {.release = release},
+};

@@ -1,0 +1,26 @@
+/* The descriptors that policies/registry.c lists. Adding a policy = a new file, a line here and in the registry, a build
+ * line, a test case. */
+#ifndef KV_POLICIES_POLICIES_H
+#define KV_POLICIES_POLICIES_H
+
+#include "sim/policy.h"
+
+extern const struct kv_policy kv_allocation_paged;
+extern const struct kv_policy kv_allocation_contiguous_max;
+extern const struct kv_policy kv_allocation_contiguous_pow2;
+extern const struct kv_policy kv_allocation_contiguous_exact;
+extern const struct kv_policy kv_admission_prompt_fits;
+extern const struct kv_policy kv_admission_greedy;
+extern const struct kv_policy kv_admission_no_evict;
+extern const struct kv_policy kv_scheduling_fcfs;
+extern const struct kv_policy kv_scheduling_priority;
+extern const struct kv_policy kv_scheduling_shortest_prompt;
+extern const struct kv_policy kv_preemption_latest;
+extern const struct kv_policy kv_preemption_priority;
+extern const struct kv_policy kv_prefix_none;
+extern const struct kv_policy kv_prefix_block_hash;
+extern const struct kv_policy kv_eviction_lru;
+extern const struct kv_policy kv_eviction_fifo;
+extern const struct kv_policy kv_eviction_lfu;
+
+#endif

@@ -1,0 +1,18 @@
+/* The running request with the largest (priority value, arrival) loses (vLLM under the priority policy). */
+#include "config.h"
+
+#include "policies/policies.h"
+
+static struct kv_rank victim_rank(const void *state, const struct kv_request_view *request)
+{
+	(void)state;
+	return (struct kv_rank){request->priority, request->arrival};
+}
+
+const struct kv_policy kv_preemption_priority = {
+	.kind = KV_POLICY_PREEMPTION,
+	.name = "priority",
+	.summary = "the least important, then latest arrived request loses; recompute",
+	.source = "vLLM V1, priority",
+	.hooks.preemption = {.victim_rank = victim_rank},
+};
