@@ -13,3 +13,5 @@ libkvsim_a_SOURCES += \
 	%D%/request.h \
 	%D%/simulation.h \
 	%D%/units.h
+
+include %D%/profiles/local.mk

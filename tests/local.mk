@@ -19,4 +19,9 @@ KV_CHECK_TESTS += test_memory
 test_memory_SOURCES = %D%/test_memory.c %D%/support.h
 test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_memory_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_profiles
+test_profiles_SOURCES = %D%/test_profiles.c %D%/support.h
+test_profiles_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_profiles_LDADD = $(KV_TEST_LIBS)
 endif
