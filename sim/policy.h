@@ -28,7 +28,7 @@ enum kv_policy_kind {
 /* A request as policies may see it. Token counts; times in ns. */
 struct kv_request_view {
 	uint64_t index;
-	kv_time arrival;
+	kv_time queued;              /* when it entered the engine's queue: the engine's idea of arrival */
 	uint32_t prompt_tokens;
 	uint32_t known_tokens;       /* prompt + generated so far */
 	uint32_t max_total_tokens;   /* prompt + max_tokens, cut at max_model_len */

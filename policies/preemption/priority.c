@@ -6,7 +6,7 @@
 static struct kv_rank victim_rank(const void *state, const struct kv_request_view *request)
 {
 	(void)state;
-	return (struct kv_rank){request->priority, request->arrival};
+	return (struct kv_rank){request->priority, request->queued};
 }
 
 const struct kv_policy kv_preemption_priority = {

@@ -6,8 +6,7 @@
 static struct kv_rank rank(const void *state, const struct kv_request_view *request)
 {
 	(void)state;
-	(void)request;
-	return (struct kv_rank){0, 0};
+	return (struct kv_rank){request->queued, 0};
 }
 
 const struct kv_policy kv_scheduling_fcfs = {

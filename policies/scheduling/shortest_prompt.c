@@ -6,7 +6,7 @@
 static struct kv_rank rank(const void *state, const struct kv_request_view *request)
 {
 	(void)state;
-	return (struct kv_rank){request->prompt_tokens, request->arrival};
+	return (struct kv_rank){request->prompt_tokens, request->queued};
 }
 
 const struct kv_policy kv_scheduling_shortest_prompt = {
