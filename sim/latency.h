@@ -1,6 +1,7 @@
 /* How long one engine step takes. One function, on integer aggregates of a step, serves every caller.
  *
- * Backends: fixed (every step takes a given time) and roofline (../shared reference: docs in latency_roofline.c).
+ * Backends: fixed (every step takes a given time) and roofline (a physical model with ten constants). A call of either
+ * costs a few dozen floating-point operations, allocates nothing, and depends on its arguments alone.
  */
 #ifndef KV_SIM_LATENCY_H
 #define KV_SIM_LATENCY_H
@@ -33,5 +34,59 @@ void kv_latency_free(struct kv_latency *latency);
 
 /* Every step takes this long (> 0). For tests and teaching. */
 struct kv_latency *kv_latency_fixed(kv_time duration);
+
+/* The numbers of a model that time depends on. Parameters and flops are the whole model's, before any division over
+ * ranks; KV bytes are one rank's, because how KV heads divide is not for this module to know. */
+struct kv_latency_model {
+	double layers;
+	double hidden;
+	double linear_params;     /* weights of the layers that every token meets: projections, dense FFN, shared experts */
+	double linear_bytes;      /* what they take in memory */
+	double head_params;       /* vocabulary x hidden: read every step, used once a sequence */
+	double head_bytes;
+	double experts;           /* routed experts of a layer; 0 = dense model */
+	double experts_used;      /* of them, by one token */
+	double expert_params;     /* one expert, summed over the layers that have experts */
+	double expert_bytes;
+	double full_pair_flops;   /* one query-key pair: 2 h (d_qk + d_v), summed over the layers without a window */
+	double window_pair_flops; /* the same, over the layers with one */
+	double decode_pair_flops; /* one decode query over one context token, where it is worth charging (MLA); else 0 */
+	double full_kv_bytes;     /* KV of one token on one tensor-parallel rank, summed over all layers without a window */
+	double window_kv_bytes;
+};
+
+/* Data-sheet rates of one GPU: dense, decimal, one direction. */
+struct kv_latency_rates {
+	double compute_flops;     /* of the type that the matrix products run in, per second */
+	double attention_flops;   /* of the type that attention runs in */
+	double memory_bandwidth;  /* bytes per second */
+	double link_bandwidth;    /* bytes per second between GPUs; read only for more than one rank */
+};
+
+/* The ten constants, and the length at which attention reaches half of its best. */
+struct kv_latency_constants {
+	double ec;       /* share of compute_flops that whole layers of matrix products reach */
+	double eb;       /* share of memory_bandwidth that reading weights reaches */
+	double ea;       /* share of attention_flops that long prefill attention reaches */
+	double ea_half;  /* tokens: prefill of m tokens reaches ea * m / (m + ea_half); 0 = ea at any length */
+	double ek;       /* share of memory_bandwidth that reading the KV cache reaches */
+	double km;       /* factor on ek while a prefill shares the step */
+	double en;       /* share of link_bandwidth that an all-reduce reaches */
+	double c0;       /* seconds a step */
+	double cl;       /* seconds a layer */
+	double c1;       /* seconds an all-reduce, two a layer */
+	double cs;       /* seconds a sequence */
+};
+
+struct kv_latency_setup {
+	struct kv_latency_model model;
+	struct kv_latency_rates rates;
+	struct kv_latency_constants constants;
+	double tensor_parallel;    /* ranks, >= 1 */
+	double pipeline_parallel;  /* stages, >= 1: a step passes them one after the other */
+};
+
+/* All rates and constants that the setup needs are finite and > 0 (ea_half, c0, cl, c1 and cs may be 0). */
+struct kv_latency *kv_latency_roofline(const struct kv_latency_setup *setup);
 
 #endif

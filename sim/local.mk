@@ -6,7 +6,8 @@ libkvsim_a_SOURCES += \
 	%D%/engine_config.h \
 	%D%/error.c %D%/error.h \
 	%D%/kv_layout.h \
-	%D%/latency.h \
+	%D%/latency.c %D%/latency.h \
+	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/policy.h \
 	%D%/record.c %D%/record.h \

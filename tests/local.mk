@@ -24,4 +24,9 @@ KV_CHECK_TESTS += test_profiles
 test_profiles_SOURCES = %D%/test_profiles.c %D%/support.h
 test_profiles_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_profiles_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_latency
+test_latency_SOURCES = %D%/test_latency.c %D%/support.h
+test_latency_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_latency_LDADD = $(KV_TEST_LIBS)
 endif
