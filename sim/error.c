@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
 {
@@ -14,6 +15,21 @@ int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(err->text, sizeof err->text, format, args);
 	va_end(args);
+	return -1;
+}
+
+int kv_fail_in(struct kv_error *err, const char *format, ...)
+{
+	char inner[sizeof err->text];
+	size_t length;
+	va_list args;
+
+	memcpy(inner, err->text, sizeof inner);
+	va_start(args, format);
+	vsnprintf(err->text, sizeof err->text, format, args);
+	va_end(args);
+	length = strlen(err->text);
+	snprintf(err->text + length, sizeof err->text - length, ": %s", inner);
 	return -1;
 }
 

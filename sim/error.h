@@ -26,6 +26,9 @@ struct kv_error {
 int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Puts "context: " in front of the text of an error that was returned by a callee which knew less; returns -1. */
+int kv_fail_in(struct kv_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Ends the program with KV_EXIT_BUG. Always compiled in; used for cheap invariants. */
 _Noreturn void kv_bug(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

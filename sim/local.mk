@@ -9,7 +9,9 @@ libkvsim_a_SOURCES += \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/memory.c %D%/memory.h \
+	%D%/names.c %D%/names.h \
 	%D%/policy.h \
+	%D%/quantity.c %D%/quantity.h \
 	%D%/record.c %D%/record.h \
 	%D%/request.h \
 	%D%/simulation.h \

@@ -29,4 +29,9 @@ KV_CHECK_TESTS += test_latency
 test_latency_SOURCES = %D%/test_latency.c %D%/support.h
 test_latency_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_latency_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_quantity
+test_quantity_SOURCES = %D%/test_quantity.c %D%/support.h
+test_quantity_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_quantity_LDADD = $(KV_TEST_LIBS)
 endif
