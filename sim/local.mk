@@ -15,6 +15,7 @@ libkvsim_a_SOURCES += \
 	%D%/record.c %D%/record.h \
 	%D%/request.h \
 	%D%/simulation.h \
-	%D%/units.h
+	%D%/units.h \
+	%D%/yaml_tree.c %D%/yaml_tree.h
 
 include %D%/profiles/local.mk

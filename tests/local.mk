@@ -15,6 +15,11 @@ KV_CHECK_TESTS =
 check_PROGRAMS += $(KV_CHECK_TESTS)
 TESTS += $(KV_CHECK_TESTS)
 
+KV_CHECK_TESTS += test_yaml_tree
+test_yaml_tree_SOURCES = %D%/test_yaml_tree.c %D%/support.h
+test_yaml_tree_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_yaml_tree_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_memory
 test_memory_SOURCES = %D%/test_memory.c %D%/support.h
 test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)
