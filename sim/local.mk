@@ -10,7 +10,7 @@ libkvsim_a_SOURCES += \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/names.c %D%/names.h \
-	%D%/policy.h \
+	%D%/policy.c %D%/policy.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/record.c %D%/record.h \
 	%D%/request.h \

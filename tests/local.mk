@@ -20,6 +20,11 @@ test_yaml_tree_SOURCES = %D%/test_yaml_tree.c %D%/support.h
 test_yaml_tree_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_yaml_tree_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_policy
+test_policy_SOURCES = %D%/test_policy.c %D%/support.h
+test_policy_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_policy_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_memory
 test_memory_SOURCES = %D%/test_memory.c %D%/support.h
 test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)
