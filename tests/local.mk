@@ -44,4 +44,18 @@ KV_CHECK_TESTS += test_quantity
 test_quantity_SOURCES = %D%/test_quantity.c %D%/support.h
 test_quantity_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_quantity_LDADD = $(KV_TEST_LIBS)
+KV_CHECK_TESTS += test_number_text
+test_number_text_SOURCES = %D%/test_number_text.c %D%/support.h
+test_number_text_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_number_text_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_output_file
+test_output_file_SOURCES = %D%/test_output_file.c %D%/support.h
+test_output_file_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_output_file_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_distribution
+test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
+test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_distribution_LDADD = $(KV_TEST_LIBS)
 endif
