@@ -3,11 +3,10 @@
 #include "results/number_text.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/error.h"
+#include "sim/quantity.h"
 
 static const char digit_pairs[] =
 	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -130,17 +129,17 @@ char *kv_text_ratio(char *p, kv_integral numerator, kv_integral denominator, uns
 
 char *kv_text_double(char *p, double value)
 {
-	int precision = 14;
-	int length;
+	char text[KV_QUANTITY_MAX];
+	size_t length;
 
 	KV_ASSERT(isfinite(value), "a number to be written is not finite");
-	do {
-		precision++;
-		length = snprintf(p, KV_NUMBER_TEXT_MAX, "%.*g", precision, value);
-	} while (precision < 17 && strtod(p, NULL) != value);
-	if (strpbrk(p, ".e") == NULL) {
-		memcpy(p + length, ".0", 2);
-		length += 2;
+	kv_format_double(value, text);
+	length = strlen(text);
+	memcpy(p, text, length);
+	p += length;
+	if (strpbrk(text, ".e") == NULL) {
+		memcpy(p, ".0", 2);
+		p += 2;
 	}
-	return p + length;
+	return p;
 }

@@ -28,8 +28,8 @@ char *kv_text_integral(char *p, kv_integral value);
 /* numerator / denominator, rounded half up to `digits` decimals (at most 9). denominator > 0. */
 char *kv_text_ratio(char *p, kv_integral numerator, kv_integral denominator, unsigned digits);
 
-/* The shortest of 15 to 17 significant digits that reads back as the same double, always with a point or an exponent
- * ("2.0"); the value must be finite. */
+/* The fewest digits that read back as the same double, always with a point or an exponent ("2.0"). The value must be
+ * finite. */
 char *kv_text_double(char *p, double value);
 
 #endif

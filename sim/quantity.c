@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -489,9 +490,21 @@ const char *kv_format_time(kv_time time, char text[KV_QUANTITY_MAX])
 	return text;
 }
 
+/* With fewer digits than these, %g would turn to exponents ("1e+02"). */
+static int digits_before_point(double value)
+{
+	int digits = 1;
+
+	if (fabs(value) >= 1e15)
+		return 1;
+	for (double rest = fabs(value); rest >= 10; rest /= 10)
+		digits++;
+	return digits;
+}
+
 const char *kv_format_double(double value, char text[KV_QUANTITY_MAX])
 {
-	for (int digits = 1; digits <= 17; digits++) {
+	for (int digits = digits_before_point(value); digits <= 17; digits++) {
 		snprintf(text, KV_QUANTITY_MAX, "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
 			break;

@@ -50,7 +50,7 @@ int kv_parse_date(const char *text, kv_time *out, struct kv_error *err);
 /* Exact and readable by the parsers above: the largest unit that leaves a whole number of bytes, "1.5s". */
 const char *kv_format_bytes(uint64_t bytes, char text[KV_QUANTITY_MAX]);
 const char *kv_format_time(kv_time time, char text[KV_QUANTITY_MAX]);
-/* The fewest digits that read back as the same number. */
+/* The fewest digits that read back as the same number, without an exponent from 1 to 10^15. */
 const char *kv_format_double(double value, char text[KV_QUANTITY_MAX]);
 /* For people: two decimals, "37.25 GiB". */
 const char *kv_format_bytes_short(int64_t bytes, char text[KV_QUANTITY_MAX]);

@@ -71,6 +71,7 @@ START_TEST(doubles_read_back_and_stay_short)
 {
 	ck_assert_str_eq(ended(kv_text_double(text, 0.1)), "0.1");
 	ck_assert_str_eq(ended(kv_text_double(text, 2)), "2.0");
+	ck_assert_str_eq(ended(kv_text_double(text, 1500)), "1500.0");
 	ck_assert_str_eq(ended(kv_text_double(text, 1.0 / 3)), "0.3333333333333333");
 	ck_assert_str_eq(ended(kv_text_double(text, 1e22)), "1e+22");
 	ck_assert_str_eq(ended(kv_text_double(text, -0.25)), "-0.25");
