@@ -5,6 +5,7 @@ kvsim_LDADD = $(KV_LIBS)
 libkvsim_a_SOURCES += \
 	%D%/engine_config.h \
 	%D%/error.c %D%/error.h \
+	%D%/hardware.c %D%/hardware.h \
 	%D%/kv_layout.h \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \

@@ -58,4 +58,9 @@ KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
 test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_distribution_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_hardware
+test_hardware_SOURCES = %D%/test_hardware.c %D%/support.h
+test_hardware_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_hardware_LDADD = $(KV_TEST_LIBS)
 endif

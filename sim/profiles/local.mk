@@ -1,7 +1,24 @@
 # Profiles, in alphabetical order of each kind.
 KV_MODEL_PROFILES = \
 	%D%/models/llama-3.1-8b.json
-KV_HARDWARE_PROFILES =
+KV_HARDWARE_PROFILES = \
+	%D%/hardware/a100-40gb.yaml \
+	%D%/hardware/a100-80gb.yaml \
+	%D%/hardware/a100-pcie-80gb.yaml \
+	%D%/hardware/a10g.yaml \
+	%D%/hardware/a40.yaml \
+	%D%/hardware/b200.yaml \
+	%D%/hardware/b300.yaml \
+	%D%/hardware/gb200.yaml \
+	%D%/hardware/gb300.yaml \
+	%D%/hardware/h100-pcie.yaml \
+	%D%/hardware/h100-sxm.yaml \
+	%D%/hardware/h200.yaml \
+	%D%/hardware/l4.yaml \
+	%D%/hardware/l40s.yaml \
+	%D%/hardware/mi300x.yaml \
+	%D%/hardware/rtx-4090.yaml \
+	%D%/hardware/rtx-pro-6000.yaml
 KV_ENGINE_PROFILES =
 KV_PROFILE_FILES = $(KV_ENGINE_PROFILES) $(KV_HARDWARE_PROFILES) $(KV_MODEL_PROFILES)
 
