@@ -4,6 +4,7 @@ kvsim_LDADD = $(KV_LIBS)
 
 libkvsim_a_SOURCES += \
 	%D%/engine_config.h \
+	%D%/engine_profile.c %D%/engine_profile.h \
 	%D%/error.c %D%/error.h \
 	%D%/hardware.c %D%/hardware.h \
 	%D%/kv_layout.h \

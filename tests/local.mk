@@ -25,6 +25,11 @@ test_policy_SOURCES = %D%/test_policy.c %D%/support.h
 test_policy_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_policy_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_engine_profile
+test_engine_profile_SOURCES = %D%/test_engine_profile.c %D%/support.h
+test_engine_profile_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_engine_profile_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_memory
 test_memory_SOURCES = %D%/test_memory.c %D%/support.h
 test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)

@@ -19,7 +19,10 @@ KV_HARDWARE_PROFILES = \
 	%D%/hardware/mi300x.yaml \
 	%D%/hardware/rtx-4090.yaml \
 	%D%/hardware/rtx-pro-6000.yaml
-KV_ENGINE_PROFILES =
+KV_ENGINE_PROFILES = \
+	%D%/engines/vllm-0.11.yaml \
+	%D%/engines/vllm-0.19.yaml \
+	%D%/engines/vllm-2026-08.yaml
 KV_PROFILE_FILES = $(KV_ENGINE_PROFILES) $(KV_HARDWARE_PROFILES) $(KV_MODEL_PROFILES)
 
 EXTRA_DIST += %D%/embed.awk $(KV_PROFILE_FILES)
