@@ -3,6 +3,12 @@ kvsim_SOURCES = %D%/cli/main.c
 kvsim_LDADD = $(KV_LIBS)
 
 libkvsim_a_SOURCES += \
+	%D%/block_table.c \
+	%D%/buddy.c %D%/buddy.h \
+	%D%/cache.c %D%/cache.h \
+	%D%/content.c %D%/content.h \
+	%D%/eviction_order.c \
+	%D%/extent.c \
 	%D%/engine_config.h \
 	%D%/engine_profile.c %D%/engine_profile.h \
 	%D%/error.c %D%/error.h \
@@ -11,9 +17,14 @@ libkvsim_a_SOURCES += \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/memory.c %D%/memory.h \
+<<<<<<< HEAD
 	%D%/names.c %D%/names.h \
 	%D%/policy.c %D%/policy.h \
 	%D%/quantity.c %D%/quantity.h \
+=======
+	%D%/policy.h \
+	%D%/prefix_lookup.c \
+>>>>>>> 1665f73 (Add the content tree, extents, eviction order, block tables and buddy allocator)
 	%D%/record.c %D%/record.h \
 	%D%/request.h \
 	%D%/simulation.h \
