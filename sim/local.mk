@@ -17,14 +17,10 @@ libkvsim_a_SOURCES += \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/memory.c %D%/memory.h \
-<<<<<<< HEAD
 	%D%/names.c %D%/names.h \
 	%D%/policy.c %D%/policy.h \
 	%D%/quantity.c %D%/quantity.h \
-=======
-	%D%/policy.h \
 	%D%/prefix_lookup.c \
->>>>>>> 1665f73 (Add the content tree, extents, eviction order, block tables and buddy allocator)
 	%D%/record.c %D%/record.h \
 	%D%/request.h \
 	%D%/simulation.h \
