@@ -295,7 +295,7 @@ static const struct {
 	{"link_bandwidth", read_link_bandwidth},
 	{"host_link_bandwidth", read_host_link_bandwidth},
 	{"efficiency", read_efficiency},
-	{"overheads", read_overheads},
+	{"overhead", read_overheads},
 	{"validated", read_validated},
 	{"source", read_source},
 };

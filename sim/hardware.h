@@ -12,7 +12,7 @@
  *     link_bandwidth: 450GB/s             # to another GPU, one direction
  *     host_link_bandwidth: 64GB/s
  *     efficiency: {ec: 0.6, eb: 0.8, ea: 0.6, ea_half: 1500, ek: 0.75, km: 0.6, en: 0.6, ec_fp8: 0.5, eb_fp8: 0.75}
- *     overheads: {c0: 1ms, cl: 20us, c1: 8us, cs: 6us}   # of the engine it was measured with: takes its place
+ *     overhead: {c0: 1ms, cl: 20us, c1: 8us, cs: 6us}   # of the engine it was measured with: takes its place
  *     validated: {...}                    # see below
  *     source: data sheet of 2026-08
  *

@@ -9,6 +9,7 @@ libkvsim_a_SOURCES += \
 	%D%/content.c %D%/content.h \
 	%D%/eviction_order.c \
 	%D%/extent.c \
+	%D%/csv_table.c %D%/csv_table.h \
 	%D%/engine_config.h \
 	%D%/engine_profile.c %D%/engine_profile.h \
 	%D%/error.c %D%/error.h \
@@ -16,6 +17,7 @@ libkvsim_a_SOURCES += \
 	%D%/kv_layout.h \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
+	%D%/latency_setup.c %D%/latency_setup.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/names.c %D%/names.h \
 	%D%/policy.c %D%/policy.h \
