@@ -8,6 +8,17 @@ AM_TESTS_ENVIRONMENT = \
 	builddir='$(abs_top_builddir)'; export builddir; \
 	KVSIM_SHARED='$(SHARED_DIR)'; export KVSIM_SHARED;
 
+# The oracle and what drives engines in memory: shared by the vector, scenario and differential tests.
+noinst_LIBRARIES += liboracle.a
+liboracle_a_SOURCES = \
+	%D%/decisions.c %D%/decisions.h \
+	%D%/oracle/buddy.c %D%/oracle/buddy.h \
+	%D%/oracle/cache.c %D%/oracle/cache.h \
+	%D%/oracle/engine.c %D%/oracle/engine.h \
+	%D%/oracle/list.h \
+	%D%/oracle/oracle.c %D%/oracle/oracle.h \
+	%D%/workload.c %D%/workload.h
+
 if HAVE_CHECK
 KV_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 KV_TEST_LIBS = $(KV_LIBS) $(CHECK_LIBS)

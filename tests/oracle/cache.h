@@ -1,0 +1,80 @@
+/* The oracle's memory: blocks with ids, contents compared token by token, and an order of eviction that is searched from
+ * end to end whenever a block is wanted. */
+#ifndef KV_TESTS_ORACLE_CACHE_H
+#define KV_TESTS_ORACLE_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/engine_config.h"
+#include "sim/request.h"
+#include "tests/oracle/list.h"
+
+/* Two tokens are equal when all three agree. */
+struct oracle_token {
+	uint64_t stream;
+	uint32_t kind;
+	uint32_t position;
+};
+
+/* What must be equal beside the tokens. */
+struct oracle_key {
+	char *adapter;
+	char *salt;
+	enum { ORACLE_SALT_GIVEN, ORACLE_SALT_TENANT, ORACLE_SALT_REQUEST } salt_kind;
+	uint64_t request;  /* of ORACLE_SALT_REQUEST */
+};
+
+/* The tokens of one full block after all those of its ancestors. Lives while it or a descendant is registered. */
+struct oracle_content {
+	struct oracle_content *parent;
+	struct oracle_token *tokens;
+	struct oracle_list children;
+	struct oracle_list registered[KV_MAX_GROUPS];  /* blocks that hold it, in order of registration */
+};
+
+struct oracle_block {
+	uint64_t id;
+	uint32_t group, depth;            /* whose table it was last put into, and where */
+	struct oracle_list holders;       /* requests, in order of acquisition */
+	struct oracle_content *content;   /* NULL = not registered */
+	unsigned char entry[KV_ENTRY_STATE_MAX];
+	struct kv_rank rank;
+	uint64_t release;                 /* number of the release call that freed it; 0 = never used or blank at the head */
+};
+
+struct oracle_cache {
+	const struct kv_engine_config *config;
+	struct oracle_block *blocks;      /* usable_blocks of them */
+	struct oracle_list roots;         /* struct oracle_root */
+	uint64_t release_calls;
+	uint64_t evicted;                 /* cached blocks handed out again, over the run */
+};
+
+void oracle_cache_init(struct oracle_cache *cache, const struct kv_engine_config *config);
+void oracle_cache_fini(struct oracle_cache *cache);
+
+/* Blocks that nobody holds: all, and those of them that keep content. */
+uint64_t oracle_cache_free(const struct oracle_cache *cache);
+uint64_t oracle_cache_cached(const struct oracle_cache *cache);
+
+/* Contents of the first `count` blocks of the tokens under the key, NULL where none is known. */
+void oracle_cache_find(const struct oracle_cache *cache, const struct oracle_key *key, const struct oracle_token *tokens,
+                       struct oracle_content **contents, uint64_t count);
+/* The block to use for a content in a group, or NULL. */
+struct oracle_block *oracle_content_block(const struct oracle_content *content, uint32_t group);
+
+/* Takes the next free block for position `depth` of a group's table; there must be one. */
+struct oracle_block *oracle_cache_take(struct oracle_cache *cache, void *holder, uint32_t group, uint32_t depth);
+/* Adds a holder to a block that a lookup found. */
+void oracle_cache_touch(struct oracle_block *block, void *holder);
+/* Registers a block as the holder of tokens[depth * block_size ...] after all tokens before. */
+void oracle_cache_register(struct oracle_cache *cache, const struct oracle_key *key, const struct oracle_token *tokens,
+                           struct oracle_block *block);
+/* Tells the eviction policy of an accepted hit. */
+void oracle_cache_hit(struct oracle_cache *cache, struct oracle_block *block);
+
+/* One release call: drops the holder from each block, given in order of the table, last one first. */
+void oracle_cache_release(struct oracle_cache *cache, void *holder, struct oracle_block **blocks, uint64_t count);
+
+#endif

@@ -1,0 +1,963 @@
+#include "config.h"
+
+#include "tests/oracle/engine.h"
+
+/* What a lookup found: hit_blocks slots in every group, NULL where the group does not need the block. */
+struct lookup {
+	uint64_t hit_blocks;
+	uint64_t full_blocks;  /* what the full groups alone would have given */
+	struct oracle_block **slots[KV_MAX_GROUPS];
+};
+
+void oracle_engine_init(struct oracle_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink)
+{
+	*engine = (struct oracle_engine){.config = config, .sink = sink, .reason = KV_WAIT_TOKEN_BUDGET};
+	oracle_cache_init(&engine->cache, config);
+	oracle_buddy_init(&engine->buddy, config->usable_blocks);
+	oracle_engine_count(engine);
+}
+
+void oracle_engine_fini(struct oracle_engine *engine)
+{
+	oracle_cache_fini(&engine->cache);
+	oracle_buddy_fini(&engine->buddy);
+	oracle_list_fini(&engine->running);
+	oracle_list_fini(&engine->waiting);
+}
+
+void oracle_emit(struct oracle_engine *engine, enum kv_event_kind kind, const struct oracle_request *request,
+                 uint64_t tokens, uint64_t blocks, const char *detail)
+{
+	struct kv_event event = {
+		.time = engine->now,
+		.step = engine->in_step ? engine->steps_begun - 1 : engine->steps_begun,
+		.kind = kind,
+		.request = request->index,
+		.request_id = request->id,
+		.tokens = tokens,
+		.blocks = blocks,
+		.detail = detail,
+	};
+
+	if (engine->sink->event != NULL)
+		engine->sink->event(engine->sink->self, &event);
+}
+
+static bool is_contiguous(const struct oracle_engine *engine)
+{
+	return engine->config->policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous;
+}
+
+static bool caches(const struct oracle_engine *engine)
+{
+	return engine->config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled && !is_contiguous(engine);
+}
+
+static uint64_t known_tokens(const struct oracle_request *request)
+{
+	return request->prompt_tokens + request->generated;
+}
+
+/* The newest token never gets KV. */
+static uint64_t final_tokens(const struct oracle_request *request)
+{
+	return request->prompt_tokens + kv_max(request->outputs, 1) - 1;
+}
+
+static struct kv_request_view view_of(const struct oracle_request *request, const struct kv_policy *policy)
+{
+	return (struct kv_request_view){
+		.index = request->index,
+		.queued = request->record.queued,
+		.prompt_tokens = request->prompt_tokens,
+		.known_tokens = (uint32_t)known_tokens(request),
+		.max_total_tokens = request->max_total_tokens,
+		.oracle_total_tokens = policy->flags & KV_POLICY_ORACLE ? request->prompt_tokens + request->outputs : 0,
+		.priority = request->priority,
+	};
+}
+
+/* --- groups and windows ---------------------------------------------------------------------------------------------- */
+
+static bool is_windowed(const struct oracle_engine *engine, uint32_t group)
+{
+	return engine->config->group[group].kind == KV_GROUP_SLIDING_WINDOW;
+}
+
+/* Whole blocks that no token after the first `computed` ones looks at. */
+static uint64_t skipped_blocks(const struct oracle_engine *engine, uint32_t group, uint64_t computed)
+{
+	if (!is_windowed(engine, group))
+		return 0;
+	return kv_sub_floor(computed + 1, engine->config->group[group].window) / engine->config->block_size;
+}
+
+/* Blocks that a windowed group must find in a row to continue after them. */
+static uint64_t window_run(const struct oracle_engine *engine, uint32_t group)
+{
+	return kv_max(kv_ceil_div(engine->config->group[group].window - 1, engine->config->block_size), 1);
+}
+
+static bool share_a_type(const struct oracle_engine *engine, uint32_t a, uint32_t b)
+{
+	if (is_windowed(engine, a) != is_windowed(engine, b))
+		return false;
+	return !is_windowed(engine, a) || engine->config->group[a].window == engine->config->group[b].window;
+}
+
+/* --- lookup ---------------------------------------------------------------------------------------------------------- */
+
+/* Groups of one type hit only where all of them hold the block. */
+static bool type_holds(const struct oracle_engine *engine, uint32_t type, const struct oracle_content *content)
+{
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		if (share_a_type(engine, type, g) && oracle_content_block(content, g) == NULL)
+			return false;
+	return true;
+}
+
+static uint64_t longest_run_from_start(const struct oracle_engine *engine, uint32_t type,
+                                       struct oracle_content **contents, uint64_t limit)
+{
+	uint64_t blocks = 0;
+
+	while (blocks < limit && type_holds(engine, type, contents[blocks]))
+		blocks++;
+	return blocks;
+}
+
+static uint64_t longest_window_hit(const struct oracle_engine *engine, uint32_t type, struct oracle_content **contents,
+                                   uint64_t limit)
+{
+	uint64_t run = 0;
+
+	for (uint64_t i = limit; i-- > 0;) {
+		run = type_holds(engine, type, contents[i]) ? run + 1 : 0;
+		if (run >= window_run(engine, type))
+			return i + run;
+	}
+	return run;
+}
+
+static uint64_t longest_hit(const struct oracle_engine *engine, uint32_t type, struct oracle_content **contents,
+                            uint64_t limit)
+{
+	return is_windowed(engine, type) ? longest_window_hit(engine, type, contents, limit) :
+	                                   longest_run_from_start(engine, type, contents, limit);
+}
+
+static uint64_t hit_of_full_groups(const struct oracle_engine *engine, struct oracle_content **contents, uint64_t limit)
+{
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		if (!is_windowed(engine, g))
+			return longest_run_from_start(engine, g, contents, limit);
+	return 0;
+}
+
+/* The length that every type accepts: shortened until nobody objects. */
+static uint64_t hit_of_all_groups(const struct oracle_engine *engine, struct oracle_content **contents, uint64_t limit)
+{
+	uint64_t blocks, before;
+
+	blocks = limit;
+	do {
+		before = blocks;
+		for (uint32_t g = 0; g < engine->config->groups; g++)
+			blocks = longest_hit(engine, g, contents, blocks);
+	} while (blocks < before);
+	return blocks;
+}
+
+static void look_up(const struct oracle_engine *engine, const struct oracle_request *request, struct lookup *lookup)
+{
+	/* The last known token is always computed. */
+	uint64_t limit = (known_tokens(request) - 1) / engine->config->block_size;
+	struct oracle_content **contents = kv_calloc(limit, sizeof(struct oracle_content *));
+
+	*lookup = (struct lookup){0};
+	if (caches(engine)) {
+		oracle_cache_find(&engine->cache, &request->key, request->tokens, contents, limit);
+		lookup->full_blocks = hit_of_full_groups(engine, contents, limit);
+		lookup->hit_blocks = hit_of_all_groups(engine, contents, limit);
+	}
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		uint64_t skipped = skipped_blocks(engine, g, lookup->hit_blocks * engine->config->block_size);
+
+		lookup->slots[g] = kv_calloc(lookup->hit_blocks, sizeof(struct oracle_block *));
+		for (uint64_t i = skipped; i < lookup->hit_blocks; i++)
+			lookup->slots[g][i] = oracle_content_block(contents[i], g);
+	}
+	free(contents);
+}
+
+static void lookup_fini(struct lookup *lookup)
+{
+	for (int g = 0; g < KV_MAX_GROUPS; g++)
+		free(lookup->slots[g]);
+}
+
+/* --- what a request holds and needs ------------------------------------------------------------------------------------ */
+
+static uint64_t live_blocks(const struct oracle_table *table)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < table->slots.count; i++)
+		count += table->slots.items[i] != NULL;
+	return count;
+}
+
+static uint64_t held_blocks(const struct oracle_engine *engine, const struct oracle_request *request)
+{
+	uint64_t count = request->chunk_blocks;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		count += live_blocks(&request->table[g]);
+	return count;
+}
+
+static uint64_t free_blocks(const struct oracle_engine *engine)
+{
+	uint64_t free = 0;
+
+	if (!is_contiguous(engine))
+		return oracle_cache_free(&engine->cache);
+	for (uint64_t i = 0; i < engine->buddy.blocks; i++)
+		free += engine->buddy.free_size[i];
+	return free;
+}
+
+static uint64_t capped_blocks(const struct oracle_engine *engine, uint32_t group, uint64_t tokens)
+{
+	return kv_min(kv_ceil_div(tokens, engine->config->block_size), engine->config->admission_cap[group]);
+}
+
+/* Contiguous allocation only. */
+static uint64_t reserved_chunk(const struct oracle_engine *engine, const struct oracle_request *request)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ALLOCATION];
+	struct kv_request_view view = view_of(request, use->policy);
+	uint64_t tokens = use->policy->hooks.allocation.reserve_tokens(use->state, &view, engine->config->max_model_len);
+
+	return oracle_buddy_chunk(kv_ceil_div(tokens, engine->config->block_size));
+}
+
+static uint64_t evictable_hits(const struct lookup *lookup, uint32_t group)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = 0; i < lookup->hit_blocks; i++)
+		count += lookup->slots[group][i] != NULL && lookup->slots[group][i]->holders.count == 0;
+	return count;
+}
+
+/* Free blocks that a request without a table takes to have `required` blocks of a group. */
+static uint64_t admission_need(const struct oracle_engine *engine, const struct lookup *lookup, uint32_t group,
+                               uint64_t required)
+{
+	uint64_t skipped = skipped_blocks(engine, group, lookup->hit_blocks * engine->config->block_size);
+
+	return kv_sub_floor(required, kv_max(skipped, lookup->hit_blocks)) + evictable_hits(lookup, group);
+}
+
+static uint64_t gate_need(const struct oracle_engine *engine, const struct oracle_request *request,
+                          const struct lookup *lookup, uint64_t tokens)
+{
+	uint64_t need = 0;
+
+	if (is_contiguous(engine))
+		return reserved_chunk(engine, request);
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		need += admission_need(engine, lookup, g, capped_blocks(engine, g, tokens));
+	return need;
+}
+
+uint64_t oracle_blocks_whole(const struct oracle_engine *engine, const struct oracle_request *request)
+{
+	return gate_need(engine, request, &(struct lookup){0}, known_tokens(request));
+}
+
+static uint64_t growth_of_running(const struct oracle_engine *engine)
+{
+	uint64_t growth = 0;
+
+	if (is_contiguous(engine))
+		return 0;
+	for (size_t i = 0; i < engine->running.count; i++) {
+		const struct oracle_request *request = engine->running.items[i];
+
+		for (uint32_t g = 0; g < engine->config->groups; g++)
+			growth += kv_sub_floor(capped_blocks(engine, g, request->max_total_tokens),
+			                       live_blocks(&request->table[g]));
+	}
+	return growth;
+}
+
+static enum kv_verdict ask_admission(const struct oracle_engine *engine, const struct oracle_request *request,
+                                     const struct lookup *lookup, uint64_t free, uint64_t watermark,
+                                     uint64_t growth, uint32_t running)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
+	struct kv_admission_view view = {
+		.request = view_of(request, use->policy),
+		.need_whole = gate_need(engine, request, lookup, known_tokens(request)),
+		.need_full = gate_need(engine, request, lookup, request->max_total_tokens),
+		.free_blocks = free,
+		.watermark = watermark,
+		.running_growth = growth,
+		.running = running,
+	};
+
+	return use->policy->hooks.admission.admit(use->state, &view);
+}
+
+static uint64_t below_threshold(const struct oracle_engine *engine, uint64_t tokens)
+{
+	uint32_t threshold = engine->config->long_prefill_token_threshold;
+
+	return threshold > 0 ? kv_min(tokens, threshold) : tokens;
+}
+
+bool oracle_is_impossible(const struct oracle_engine *engine, const struct oracle_request *request)
+{
+	const struct kv_engine_config *config = engine->config;
+	struct oracle_buddy empty;
+	bool fits;
+
+	if (!config->enable_chunked_prefill &&
+	    below_threshold(engine, request->prompt_tokens) > config->max_num_batched_tokens)
+		return true;
+	if (ask_admission(engine, request, &(struct lookup){0}, config->usable_blocks, 0, 0, 0) == KV_WAIT)
+		return true;
+	if (!is_contiguous(engine))
+		return gate_need(engine, request, &(struct lookup){0}, final_tokens(request)) > config->usable_blocks;
+	oracle_buddy_init(&empty, config->usable_blocks);
+	fits = oracle_buddy_has(&empty, reserved_chunk(engine, request));
+	oracle_buddy_fini(&empty);
+	return !fits;
+}
+
+/* --- allocation -------------------------------------------------------------------------------------------------------- */
+
+/* Drops what fell out of the windows, group by group. */
+static void trim(struct oracle_engine *engine, struct oracle_request *request)
+{
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		struct oracle_list *slots = &request->table[g].slots;
+		uint64_t end = kv_min(skipped_blocks(engine, g, request->computed), slots->count);
+		uint64_t first = end;
+
+		while (first > 0 && slots->items[first - 1] != NULL)
+			first--;
+		if (first == end)
+			continue;
+		oracle_cache_release(&engine->cache, request, (struct oracle_block **)&slots->items[first], end - first);
+		memset(&slots->items[first], 0, (end - first) * sizeof *slots->items);
+	}
+}
+
+/* Sparse retention: windowed groups keep only the runs that end at a boundary. */
+static bool stays_findable(const struct oracle_engine *engine, const struct oracle_table *table, uint32_t group,
+                           uint64_t block)
+{
+	if (!is_windowed(engine, group) || engine->config->retention_interval == KV_RETAIN_ALL)
+		return true;
+	for (int i = 0; i < 2; i++)
+		if (block < table->boundary[i] && block + window_run(engine, group) >= table->boundary[i])
+			return true;
+	return false;
+}
+
+static void register_full_blocks(struct oracle_engine *engine, struct oracle_request *request, uint64_t tokens)
+{
+	uint64_t full = tokens / engine->config->block_size;
+
+	if (!caches(engine))
+		return;
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		struct oracle_table *table = &request->table[g];
+
+		for (; table->considered < full; table->considered++) {
+			struct oracle_block *block = table->slots.items[table->considered];
+
+			if (block != NULL && stays_findable(engine, table, g, table->considered))
+				oracle_cache_register(&engine->cache, &request->key, request->tokens, block);
+		}
+	}
+}
+
+static void take_hits(struct oracle_engine *engine, struct oracle_request *request, const struct lookup *lookup)
+{
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		struct oracle_table *table = &request->table[g];
+
+		table->considered = lookup->hit_blocks;
+		table->boundary[0] = (request->prompt_tokens - 1) / engine->config->block_size;
+		table->boundary[1] = lookup->full_blocks > lookup->hit_blocks ? lookup->full_blocks : 0;
+		for (uint64_t i = 0; i < lookup->hit_blocks; i++) {
+			struct oracle_block *block = lookup->slots[g][i];
+
+			oracle_list_append(&table->slots, block);
+			if (block == NULL)
+				continue;
+			oracle_cache_touch(block, request);
+			oracle_cache_hit(&engine->cache, block);
+		}
+	}
+}
+
+static void append_blocks(struct oracle_engine *engine, struct oracle_request *request, uint64_t tokens)
+{
+	uint64_t required = kv_ceil_div(tokens, engine->config->block_size);
+	uint64_t evicted = engine->cache.evicted;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		struct oracle_list *slots = &request->table[g].slots;
+
+		while (slots->count < required)
+			oracle_list_append(slots, oracle_cache_take(&engine->cache, request, g, (uint32_t)slots->count));
+	}
+	evicted = engine->cache.evicted - evicted;
+	if (evicted > 0)
+		oracle_emit(engine, KV_EVENT_EVICT, request, 0, evicted, "");
+}
+
+/* Room for `tokens` more of a running request, or nothing but the trim is changed. */
+static bool grow(struct oracle_engine *engine, struct oracle_request *request, uint64_t tokens)
+{
+	uint64_t total = request->computed + tokens;
+	uint64_t need = 0;
+
+	if (is_contiguous(engine))
+		return true;
+	trim(engine, request);
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		need += kv_sub_floor(kv_ceil_div(total, engine->config->block_size), request->table[g].slots.count);
+	if (need > 0 && need > free_blocks(engine))
+		return false;
+	append_blocks(engine, request, total);
+	register_full_blocks(engine, request, kv_min(total, known_tokens(request)));
+	return true;
+}
+
+static bool admit_paged(struct oracle_engine *engine, struct oracle_request *request, const struct lookup *lookup,
+                        uint64_t tokens, uint64_t watermark)
+{
+	uint64_t total = lookup->hit_blocks * engine->config->block_size + tokens;
+	uint64_t need = 0;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		need += admission_need(engine, lookup, g, kv_ceil_div(total, engine->config->block_size));
+	if (need + watermark > free_blocks(engine))
+		return false;
+	take_hits(engine, request, lookup);
+	append_blocks(engine, request, total);
+	register_full_blocks(engine, request, kv_min(total, known_tokens(request)));
+	return true;
+}
+
+static bool admit_contiguous(struct oracle_engine *engine, struct oracle_request *request, uint64_t watermark)
+{
+	uint64_t chunk = reserved_chunk(engine, request);
+
+	if (chunk + watermark > free_blocks(engine) ||
+	    !oracle_buddy_take(&engine->buddy, chunk, &request->chunk_address))
+		return false;
+	request->chunk_blocks = chunk;
+	return true;
+}
+
+static void free_request(struct oracle_engine *engine, struct oracle_request *request)
+{
+	if (request->chunk_blocks > 0)
+		oracle_buddy_give(&engine->buddy, request->chunk_address, request->chunk_blocks);
+	request->chunk_blocks = 0;
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		struct oracle_list *slots = &request->table[g].slots;
+		size_t first = slots->count;
+
+		/* Slots that fell out of the window are the leading ones. */
+		while (first > 0 && slots->items[first - 1] != NULL)
+			first--;
+		if (first < slots->count)
+			oracle_cache_release(&engine->cache, request, (struct oracle_block **)&slots->items[first],
+			                     slots->count - first);
+		oracle_list_fini(slots);
+	}
+}
+
+/* --- preemption -------------------------------------------------------------------------------------------------------- */
+
+static struct oracle_request *choose_victim(const struct oracle_engine *engine)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_PREEMPTION];
+	struct oracle_request *victim = engine->running.items[engine->running.count - 1];
+	struct kv_rank worst = {0, 0};
+
+	if (use->policy->hooks.preemption.victim_rank == NULL)
+		return victim;
+	victim = NULL;
+	for (size_t i = 0; i < engine->running.count; i++) {
+		struct oracle_request *request = engine->running.items[i];
+		struct kv_request_view view = view_of(request, use->policy);
+		struct kv_rank rank = use->policy->hooks.preemption.victim_rank(use->state, &view);
+		bool equal = victim != NULL && !kv_rank_less(rank, worst) && !kv_rank_less(worst, rank);
+
+		if (victim == NULL || kv_rank_less(worst, rank) || (equal && request->index > victim->index)) {
+			victim = request;
+			worst = rank;
+		}
+	}
+	return victim;
+}
+
+static void insert_by_rank(struct oracle_engine *engine, struct oracle_request *request)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
+	struct kv_request_view view = view_of(request, use->policy);
+	size_t at = engine->returned;
+
+	request->rank = use->policy->hooks.scheduling.rank(use->state, &view);
+	for (; at < engine->waiting.count; at++) {
+		const struct oracle_request *other = engine->waiting.items[at];
+
+		if (kv_rank_less(request->rank, other->rank))
+			break;
+		if (!kv_rank_less(other->rank, request->rank) && request->index < other->index)
+			break;
+	}
+	oracle_list_insert(&engine->waiting, at, request);
+}
+
+void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *request)
+{
+	request->record.queued = engine->now;
+	insert_by_rank(engine, request);
+}
+
+static void preempt(struct oracle_engine *engine, struct oracle_request *victim)
+{
+	oracle_emit(engine, KV_EVENT_PREEMPT, victim, victim->computed, held_blocks(engine, victim), "");
+	oracle_list_remove(&engine->running, victim);
+	free_request(engine, victim);
+	victim->computed = 0;
+	victim->scheduled = 0;
+	victim->was_preempted = true;
+	victim->preempted_at = engine->now;
+	victim->record.preemptions++;
+	engine->state.preemptions++;
+	if (engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.requeue_front) {
+		oracle_list_insert(&engine->waiting, 0, victim);
+		engine->returned++;
+	} else {
+		insert_by_rank(engine, victim);
+	}
+}
+
+/* True if this is the second time that the request gives way to nobody without anybody having got a token. */
+static bool is_livelock(struct oracle_engine *engine, struct oracle_request *victim)
+{
+	if (engine->running.count != 1)
+		return false;
+	return ++victim->lone_preemptions == 2;
+}
+
+/* --- scheduling -------------------------------------------------------------------------------------------------------- */
+
+static void schedule(struct oracle_request *request, uint64_t tokens, uint64_t *budget)
+{
+	request->scheduled = tokens;
+	*budget -= tokens;
+}
+
+/* Makes room by preempting until the request has its blocks; false if it had to go itself. */
+static bool grow_or_preempt(struct oracle_engine *engine, struct oracle_request *request, uint64_t tokens,
+                            uint64_t *budget)
+{
+	while (!grow(engine, request, tokens)) {
+		struct oracle_request *victim = choose_victim(engine);
+
+		if (victim == request && is_livelock(engine, victim))
+			engine->livelocked = victim;
+		*budget += victim->scheduled;
+		preempt(engine, victim);
+		if (victim == request)
+			return false;
+	}
+	return true;
+}
+
+static size_t position(const struct oracle_list *list, const void *item)
+{
+	size_t i = 0;
+
+	while (i < list->count && list->items[i] != item)
+		i++;
+	return i;
+}
+
+static void schedule_running(struct oracle_engine *engine, uint64_t *budget)
+{
+	for (size_t i = 0; i < engine->running.count && *budget > 0;) {
+		struct oracle_request *request = engine->running.items[i];
+		uint64_t tokens = known_tokens(request) - request->computed;
+
+		tokens = kv_min(below_threshold(engine, tokens), *budget);
+		if (!grow_or_preempt(engine, request, tokens, budget))
+			return;
+		schedule(request, tokens, budget);
+		i = position(&engine->running, request) + 1;
+	}
+}
+
+static void note_admission(struct oracle_engine *engine, struct oracle_request *request, uint64_t hit)
+{
+	bool resumed = request->was_preempted;
+
+	request->computed = hit;
+	request->recomputing = resumed;
+	oracle_emit(engine, KV_EVENT_ADMIT, request, hit, held_blocks(engine, request), resumed ? "resume" : "first");
+	if (resumed) {
+		kv_time away = engine->now - request->preempted_at;
+
+		request->record.preempted += away;
+		if (request->generated == 0)
+			request->record.preempted_before_first += away;
+		engine->state.readmission_queried_tokens += caches(engine) ? known_tokens(request) : 0;
+		engine->state.readmission_hit_tokens += hit;
+	} else {
+		request->record.admitted = engine->now;
+		request->record.cached_tokens = (uint32_t)hit;
+		engine->state.queried_tokens += caches(engine) ? known_tokens(request) : 0;
+		engine->state.hit_tokens += hit;
+	}
+	request->was_preempted = false;
+}
+
+/* True if the head of the queue has started. */
+static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
+{
+	struct oracle_request *head = engine->waiting.items[0];
+	uint64_t watermark = engine->running.count > 0 ? engine->config->watermark_blocks : 0;
+	struct lookup lookup;
+	uint64_t hit, tokens;
+	bool admitted = false;
+
+	look_up(engine, head, &lookup);
+	hit = lookup.hit_blocks * engine->config->block_size;
+	tokens = below_threshold(engine, known_tokens(head) - hit);
+	if (!engine->config->enable_chunked_prefill && tokens > *budget) {
+		engine->reason = KV_WAIT_TOKEN_BUDGET;
+	} else {
+		tokens = kv_min(tokens, *budget);
+		engine->reason = KV_WAIT_BLOCKS;
+		admitted = ask_admission(engine, head, &lookup, free_blocks(engine), watermark, growth_of_running(engine),
+		                         (uint32_t)engine->running.count) == KV_ADMIT &&
+		           (is_contiguous(engine) ? admit_contiguous(engine, head, watermark) :
+		                                    admit_paged(engine, head, &lookup, tokens, watermark));
+	}
+	lookup_fini(&lookup);
+	if (!admitted)
+		return false;
+	oracle_list_remove_at(&engine->waiting, 0);
+	if (engine->returned > 0)
+		engine->returned--;
+	oracle_list_append(&engine->running, head);
+	note_admission(engine, head, hit);
+	schedule(head, tokens, budget);
+	return true;
+}
+
+static void schedule_waiting(struct oracle_engine *engine, uint64_t *budget)
+{
+	while (engine->waiting.count > 0 && *budget > 0 && engine->running.count < engine->config->max_num_seqs)
+		if (!admit_head(engine, budget))
+			return;
+	engine->reason = engine->running.count >= engine->config->max_num_seqs ? KV_WAIT_SEQUENCE_SLOTS :
+	                                                                         KV_WAIT_TOKEN_BUDGET;
+}
+
+/* --- one step ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_decode(const struct oracle_request *request)
+{
+	return request->generated > 0 && !request->recomputing && request->scheduled == 1 &&
+	       known_tokens(request) - request->computed == 1;
+}
+
+/* The window that the model's attention is limited to, or no limit. */
+static uint64_t attention_window(const struct oracle_engine *engine)
+{
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		if (is_windowed(engine, g))
+			return engine->config->group[g].window;
+	return UINT64_MAX;
+}
+
+/* Twice the sum over new tokens of the keys that each sees, half of its own left out: 2 * integral of min(x, W). */
+static uint64_t pairs2(uint64_t past, uint64_t tokens, uint64_t window)
+{
+	uint64_t end = past + tokens;
+
+	if (end <= window)
+		return tokens * (2 * past + tokens);
+	if (past >= window)
+		return 2 * tokens * window;
+	return (window - past) * (window + past) + 2 * (end - window) * window;
+}
+
+static void add_work(struct kv_step_work *work, const struct oracle_request *request, uint64_t window)
+{
+	uint64_t past = request->computed, tokens = request->scheduled;
+
+	if (is_decode(request)) {
+		work->decode_seqs++;
+		work->decode_context += past + 1;
+		work->window_decode_context += kv_min(past + 1, window);
+		return;
+	}
+	work->prefill_seqs++;
+	work->prefill_tokens += tokens;
+	work->prefill_past += past;
+	work->prefill_pairs2 += tokens * (2 * past + tokens);
+	work->window_prefill_past += kv_min(past, window);
+	work->window_prefill_pairs2 += pairs2(past, tokens, window);
+}
+
+static void note_scheduled(struct oracle_engine *engine, struct oracle_request *request)
+{
+	uint64_t end = request->computed + request->scheduled;
+
+	oracle_emit(engine, KV_EVENT_SCHEDULE, request, request->scheduled, held_blocks(engine, request), "");
+	if (request->generated == 0)
+		request->record.computed_tokens += request->scheduled;
+	if (request->computed < request->highest)
+		request->record.recomputed_tokens += kv_min(end, request->highest) - request->computed;
+	if (is_decode(request))
+		engine->state.decode_tokens += request->scheduled;
+	else
+		engine->state.prefill_tokens += request->scheduled;
+}
+
+static bool emits_token(const struct oracle_request *request)
+{
+	return request->scheduled > 0 && request->computed + request->scheduled == known_tokens(request) &&
+	       request->outputs > 0;
+}
+
+static void describe_step(struct oracle_engine *engine, const struct kv_step_work *work)
+{
+	struct kv_step *step = &engine->step;
+
+	*step = (struct kv_step){
+		.number = engine->steps_begun - 1,
+		.start = engine->now,
+		.end = engine->step_end,
+		.scheduled_tokens = work->prefill_tokens + work->decode_seqs,
+		.prefill_tokens = work->prefill_tokens,
+		.pinned_blocks = engine->state.pinned_blocks,
+		.cached_blocks = engine->state.cached_blocks,
+		.evicted_blocks = engine->state.evicted_blocks,
+		.running = engine->running.count,
+	};
+	for (size_t i = 0; i < engine->running.count; i++)
+		step->output_tokens += emits_token(engine->running.items[i]);
+}
+
+static void play_step(struct oracle_engine *engine)
+{
+	struct kv_step_work work = {0};
+
+	for (size_t i = 0; i < engine->running.count; i++) {
+		struct oracle_request *request = engine->running.items[i];
+
+		if (request->scheduled == 0)
+			continue;
+		add_work(&work, request, attention_window(engine));
+		note_scheduled(engine, request);
+	}
+	engine->steps_begun++;
+	engine->in_step = true;
+	if (work.prefill_seqs + work.decode_seqs > 0)
+		engine->state.steps++;
+	engine->step_end = engine->now + kv_latency_step(engine->config->latency, &work);
+	oracle_engine_count(engine);
+	describe_step(engine, &work);
+}
+
+bool oracle_engine_begin_step(struct oracle_engine *engine)
+{
+	uint64_t budget = engine->config->max_num_batched_tokens;
+	uint64_t preemptions = engine->state.preemptions;
+	bool any;
+
+	schedule_running(engine, &budget);
+	if (engine->state.preemptions == preemptions)
+		schedule_waiting(engine, &budget);
+	else
+		engine->reason = KV_WAIT_BLOCKS;
+	any = budget < engine->config->max_num_batched_tokens || engine->state.preemptions > preemptions;
+	if (any && engine->livelocked == NULL)
+		play_step(engine);
+	else
+		oracle_engine_count(engine);
+	return any;
+}
+
+static void finish(struct oracle_engine *engine, struct oracle_request *request, struct oracle_list *finished)
+{
+	bool at_limit = request->outputs == request->output_limit;
+
+	oracle_emit(engine, KV_EVENT_FINISH, request, request->generated, held_blocks(engine, request),
+	            at_limit ? "length" : "stop");
+	request->record.status = KV_FINISHED;
+	request->record.reason = at_limit ? KV_REASON_LENGTH : KV_REASON_STOP;
+	request->record.finish = engine->now;
+	free_request(engine, request);
+	engine->state.finishes++;
+	engine->state.in_flight--;
+	oracle_list_append(finished, request);
+}
+
+static void forget_lone_preemptions(struct oracle_engine *engine)
+{
+	for (size_t i = 0; i < engine->running.count; i++)
+		((struct oracle_request *)engine->running.items[i])->lone_preemptions = 0;
+	for (size_t i = 0; i < engine->waiting.count; i++)
+		((struct oracle_request *)engine->waiting.items[i])->lone_preemptions = 0;
+}
+
+static void deliver_token(struct oracle_engine *engine, struct oracle_request *request)
+{
+	struct kv_sink *sink = engine->sink;
+
+	request->generated++;
+	request->recomputing = false;
+	forget_lone_preemptions(engine);
+	if (request->generated == 1) {
+		oracle_emit(engine, KV_EVENT_FIRST_TOKEN, request, 0, 0, "");
+		request->record.first_token = engine->now;
+	} else if (sink->token_gap != NULL) {
+		sink->token_gap(sink->self, engine->now - request->last_token, 1);
+	}
+	request->last_token = engine->now;
+}
+
+void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *finished)
+{
+	size_t before = finished->count;
+
+	if (engine->sink->step != NULL)
+		engine->sink->step(engine->sink->self, &engine->step);
+	for (size_t i = 0; i < engine->running.count; i++) {
+		struct oracle_request *request = engine->running.items[i];
+		bool caught_up = request->scheduled > 0 && request->computed + request->scheduled == known_tokens(request);
+		bool token = emits_token(request);
+
+		request->computed += request->scheduled;
+		request->scheduled = 0;
+		request->highest = kv_max(request->highest, request->computed);
+		if (token)
+			deliver_token(engine, request);
+		if (caught_up && request->generated == request->outputs)
+			finish(engine, request, finished);
+	}
+	for (size_t i = before; i < finished->count; i++)
+		oracle_list_remove(&engine->running, finished->items[i]);
+	engine->in_step = false;
+}
+
+/* --- levels ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t scheduled_end(const struct oracle_request *request)
+{
+	return request->computed + request->scheduled;
+}
+
+/* A registered block is full, or will be when the step that fills it ends; any other has one holder. */
+static uint64_t filled_slots_of_block(const struct oracle_engine *engine, const struct oracle_block *block)
+{
+	uint64_t size = engine->config->block_size;
+
+	if (block->content != NULL)
+		return size;
+	return kv_min(size, kv_sub_floor(scheduled_end(block->holders.items[0]), block->depth * size));
+}
+
+/* Slots of the last block that the request will never fill, once it holds that block. */
+static uint64_t waste_slots(const struct oracle_engine *engine, const struct oracle_request *request)
+{
+	uint64_t size = engine->config->block_size;
+	uint64_t final = final_tokens(request);
+	uint64_t waste = 0;
+
+	if (is_contiguous(engine))
+		return request->chunk_blocks * size - final;
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		if (request->table[g].slots.count == kv_ceil_div(final, size))
+			waste += request->table[g].slots.count * size - final;
+	return waste;
+}
+
+static void count_waiting(struct oracle_engine *engine)
+{
+	uint64_t client = engine->state.waiting[KV_WAIT_CLIENT];
+	uint64_t count = engine->waiting.count;
+
+	memset(engine->state.waiting, 0, sizeof engine->state.waiting);
+	engine->state.waiting[KV_WAIT_CLIENT] = client;
+	if (engine->reason == KV_WAIT_BLOCKS && count > 0) {
+		engine->state.waiting[KV_WAIT_BLOCKS] = 1;
+		engine->state.waiting[KV_WAIT_HEAD_OF_LINE] = count - 1;
+	} else {
+		engine->state.waiting[engine->reason] = count;
+	}
+}
+
+void oracle_engine_count(struct oracle_engine *engine)
+{
+	struct kv_state *state = &engine->state;
+	uint64_t usable = engine->config->usable_blocks;
+
+	state->cached_blocks = oracle_cache_cached(&engine->cache);
+	state->pinned_blocks = usable - free_blocks(engine);
+	state->free_blocks = usable - state->pinned_blocks - state->cached_blocks;
+	state->evicted_blocks = engine->cache.evicted;
+	state->running = engine->running.count;
+	state->filled_slots = state->waste_slots = 0;
+	for (uint64_t i = 0; i < usable; i++)
+		if (engine->cache.blocks[i].holders.count > 0)
+			state->filled_slots += filled_slots_of_block(engine, &engine->cache.blocks[i]);
+	for (size_t i = 0; i < engine->running.count; i++) {
+		const struct oracle_request *request = engine->running.items[i];
+
+		state->waste_slots += waste_slots(engine, request);
+		if (is_contiguous(engine))
+			state->filled_slots += scheduled_end(request);
+	}
+	count_waiting(engine);
+}
+
+static void charge_blocks(struct oracle_engine *engine, kv_time duration)
+{
+	for (uint64_t i = 0; i < engine->config->usable_blocks; i++) {
+		const struct oracle_block *block = &engine->cache.blocks[i];
+
+		if (block->holders.count > 0)
+			((struct oracle_request *)block->holders.items[0])->record.block_ns += (kv_integral)duration;
+	}
+	for (size_t i = 0; i < engine->running.count; i++) {
+		struct oracle_request *request = engine->running.items[i];
+
+		request->record.block_ns += (kv_integral)duration * request->chunk_blocks;
+	}
+}
+
+void oracle_engine_advance(struct oracle_engine *engine, kv_time time)
+{
+	oracle_engine_count(engine);
+	charge_blocks(engine, time - engine->now);
+	if (engine->sink->advance != NULL)
+		engine->sink->advance(engine->sink->self, &engine->state, time);
+	engine->now = time;
+}

@@ -1,0 +1,87 @@
+/* The oracle's scheduler: requests with their block tables, one running list, one waiting queue. */
+#ifndef KV_TESTS_ORACLE_ENGINE_H
+#define KV_TESTS_ORACLE_ENGINE_H
+
+#include "sim/engine_config.h"
+#include "sim/record.h"
+#include "sim/request.h"
+#include "tests/oracle/buddy.h"
+#include "tests/oracle/cache.h"
+#include "tests/oracle/list.h"
+
+/* A block table of one group; NULL = a slot that fell out of the window. */
+struct oracle_table {
+	struct oracle_list slots;     /* struct oracle_block */
+	uint64_t considered;          /* leading blocks whose registration has been decided */
+	uint64_t boundary[2];         /* sparse retention: the ends that stay findable, in blocks */
+};
+
+struct oracle_request {
+	uint64_t index;
+	char *id;                     /* NULL = "r" followed by index */
+	char *tenant;
+	struct oracle_key key;
+	kv_time retrieval;
+	int64_t priority;
+	uint32_t prompt_tokens;
+	uint32_t outputs;             /* to be generated */
+	uint32_t output_limit;        /* by max_tokens and max_model_len */
+	uint32_t max_total_tokens;
+	struct oracle_token *tokens;  /* prompt, then outputs */
+
+	uint32_t generated;
+	uint64_t computed;            /* tokens with KV, hits included */
+	uint64_t scheduled;           /* in the step that is being made or played */
+	uint64_t highest;             /* tokens that it ever had computed */
+	bool recomputing;             /* resumed, and no token since */
+	bool was_preempted;
+	unsigned lone_preemptions;    /* of itself while alone, since anyone's last token */
+	kv_time last_token;
+	kv_time preempted_at;
+	struct kv_rank rank;          /* in the waiting queue */
+	struct oracle_table table[KV_MAX_GROUPS];
+	uint64_t chunk_address, chunk_blocks;  /* contiguous allocation */
+	struct kv_request_record record;
+};
+
+struct oracle_engine {
+	const struct kv_engine_config *config;
+	struct kv_sink *sink;
+	struct oracle_cache cache;
+	struct oracle_buddy buddy;
+	struct oracle_list running;   /* in order of admission */
+	struct oracle_list waiting;   /* in order of service */
+	size_t returned;              /* leading entries of waiting that preemption put at the front */
+	struct kv_state state;
+	enum kv_waiting_reason reason;  /* why the last scheduling left requests waiting */
+	kv_time now;
+	uint64_t steps_begun;
+	bool in_step;
+	kv_time step_end;
+	struct kv_step step;
+	struct oracle_request *livelocked;
+};
+
+void oracle_engine_init(struct oracle_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink);
+void oracle_engine_fini(struct oracle_engine *engine);
+
+void oracle_emit(struct oracle_engine *engine, enum kv_event_kind kind, const struct oracle_request *request,
+                 uint64_t tokens, uint64_t blocks, const char *detail);
+/* Charges the time until `time` to whoever holds blocks, tells the sink, and moves there. */
+void oracle_engine_advance(struct oracle_engine *engine, kv_time time);
+
+/* The request enters the waiting queue. */
+void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *request);
+/* One scheduling. A step begins if anything was scheduled or preempted; otherwise false. */
+bool oracle_engine_begin_step(struct oracle_engine *engine);
+/* Delivers tokens; finished requests are appended to the list. */
+void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *finished);
+/* Brings the levels of engine->state up to date. */
+void oracle_engine_count(struct oracle_engine *engine);
+
+/* Blocks for all known tokens and nothing shared: what a stall reports. */
+uint64_t oracle_blocks_whole(const struct oracle_engine *engine, const struct oracle_request *request);
+/* No pool state could ever let the request start and run to its end. */
+bool oracle_is_impossible(const struct oracle_engine *engine, const struct oracle_request *request);
+
+#endif

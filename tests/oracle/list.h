@@ -1,0 +1,50 @@
+/* A plain growable list of pointers. */
+#ifndef KV_TESTS_ORACLE_LIST_H
+#define KV_TESTS_ORACLE_LIST_H
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/memory.h"
+
+struct oracle_list {
+	void **items;
+	size_t count, capacity;
+};
+
+static inline void oracle_list_insert(struct oracle_list *list, size_t at, void *item)
+{
+	list->items = kv_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
+	memmove(list->items + at + 1, list->items + at, (list->count - at) * sizeof *list->items);
+	list->items[at] = item;
+	list->count++;
+}
+
+static inline void oracle_list_append(struct oracle_list *list, void *item)
+{
+	oracle_list_insert(list, list->count, item);
+}
+
+static inline void oracle_list_remove_at(struct oracle_list *list, size_t at)
+{
+	list->count--;
+	memmove(list->items + at, list->items + at + 1, (list->count - at) * sizeof *list->items);
+}
+
+static inline void oracle_list_remove(struct oracle_list *list, const void *item)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == item) {
+			oracle_list_remove_at(list, i);
+			return;
+		}
+}
+
+static inline void oracle_list_fini(struct oracle_list *list)
+{
+	free(list->items);
+	*list = (struct oracle_list){0};
+}
+
+#endif

@@ -1,0 +1,368 @@
+#include "config.h"
+
+#include "tests/oracle/oracle.h"
+
+#include <stdio.h>
+
+#include "tests/oracle/engine.h"
+
+struct run {
+	const struct kv_engine_config *config;
+	const struct kv_run_options *options;
+	struct kv_source *source;
+	struct kv_sink *sink;
+	struct kv_error *err;
+	struct oracle_engine engine;
+	struct oracle_request *next;     /* the source's next request, NULL = none */
+	kv_time next_arrival;
+	uint64_t private_streams;
+	struct oracle_list held;         /* clients waiting for one of their requests to end, in order of arrival */
+	struct oracle_list travelling;   /* sent, not yet in the engine's queue */
+	struct oracle_list unfinished;   /* arrived, without a fate */
+	bool failed;
+};
+
+/* --- input ------------------------------------------------------------------------------------------------------------- */
+
+static struct oracle_token *put_segment(struct run *run, struct oracle_token *at, const struct kv_segment *segment)
+{
+	uint64_t stream = segment->kind == KV_STREAM_PRIVATE ? run->private_streams++ : segment->stream;
+
+	for (uint32_t i = 0; i < segment->length; i++)
+		*at++ = (struct oracle_token){stream, segment->kind, i};
+	return at;
+}
+
+static uint64_t output_stream(const struct kv_request *input)
+{
+	char name[32];
+
+	if (input->id != NULL)
+		return kv_name_hash(input->id, (uint32_t)strlen(input->id));
+	snprintf(name, sizeof name, "r%llu", (unsigned long long)input->index);
+	return kv_name_hash(name, (uint32_t)strlen(name));
+}
+
+static void make_tokens(struct run *run, struct oracle_request *request, const struct kv_request *input)
+{
+	struct kv_segment output = {output_stream(input), request->outputs, KV_STREAM_OUTPUT};
+	struct oracle_token *at;
+
+	at = request->tokens = kv_calloc((size_t)input->prompt_tokens + request->outputs, sizeof *request->tokens);
+	for (uint32_t i = 0; i < input->prompt_segments; i++)
+		at = put_segment(run, at, &input->prompt[i]);
+	put_segment(run, at, &output);
+}
+
+static void make_key(const struct run *run, struct oracle_request *request, const struct kv_request *input)
+{
+	struct oracle_key *key = &request->key;
+	const char *salt = input->salt;
+
+	if (salt[0] == '\0' && run->config->cache_scope == KV_SCOPE_TENANT) {
+		key->salt_kind = ORACLE_SALT_TENANT;
+		salt = input->tenant;
+	} else if (salt[0] == '\0' && run->config->cache_scope == KV_SCOPE_REQUEST) {
+		key->salt_kind = ORACLE_SALT_REQUEST;
+		key->request = input->index;
+	}
+	key->adapter = kv_strdup(input->adapter);
+	key->salt = kv_strdup(salt);
+}
+
+static uint32_t allowed_outputs(const struct run *run, const struct kv_request *input)
+{
+	uint32_t room = run->config->max_model_len - (uint32_t)kv_min(input->prompt_tokens, run->config->max_model_len);
+	uint32_t allowed = input->max_tokens;
+
+	if (allowed == KV_TOKENS_UNSET)
+		allowed = run->config->default_max_tokens_is_output ? input->output_tokens :
+		                                                      run->config->default_max_tokens;
+	return (uint32_t)kv_min(allowed, room);
+}
+
+static struct oracle_request *make_request(struct run *run, const struct kv_request *input)
+{
+	struct oracle_request *request = kv_calloc(1, sizeof *request);
+
+	request->index = input->index;
+	request->id = input->id != NULL ? kv_strdup(input->id) : NULL;
+	request->tenant = kv_strdup(input->tenant);
+	request->retrieval = input->retrieval;
+	request->priority = input->priority;
+	request->prompt_tokens = input->prompt_tokens;
+	request->output_limit = allowed_outputs(run, input);
+	request->outputs = (uint32_t)kv_min(input->output_tokens, request->output_limit);
+	request->max_total_tokens = input->prompt_tokens + request->output_limit;
+	make_key(run, request, input);
+	make_tokens(run, request, input);
+	request->record = (struct kv_request_record){
+		.index = input->index,
+		.id = request->id,
+		.tenant = request->tenant,
+		.status = KV_UNFINISHED,
+		.arrival = input->arrival,
+		.sent = KV_TIME_NONE,
+		.queued = KV_TIME_NONE,
+		.admitted = KV_TIME_NONE,
+		.first_token = KV_TIME_NONE,
+		.finish = KV_TIME_NONE,
+		.retrieval = input->retrieval,
+		.frontend = run->config->frontend,
+		.prompt_tokens = input->prompt_tokens,
+	};
+	return request;
+}
+
+static void free_request(struct oracle_request *request)
+{
+	for (int g = 0; g < KV_MAX_GROUPS; g++)
+		oracle_list_fini(&request->table[g].slots);
+	free(request->id);
+	free(request->tenant);
+	free(request->key.adapter);
+	free(request->key.salt);
+	free(request->tokens);
+	free(request);
+}
+
+static void fetch_next(struct run *run)
+{
+	struct kv_request input;
+	int got = run->source->next(run->source, &input, run->err);
+
+	run->next = NULL;
+	run->failed = got < 0;
+	if (got <= 0)
+		return;
+	run->next = make_request(run, &input);
+	run->next_arrival = input.arrival;
+}
+
+/* --- fates ------------------------------------------------------------------------------------------------------------- */
+
+static void tell_fate(struct run *run, struct oracle_request *request)
+{
+	request->record.output_tokens = request->generated;
+	if (run->sink->request != NULL)
+		run->sink->request(run->sink->self, &request->record);
+	oracle_list_remove(&run->unfinished, request);
+	free_request(request);
+}
+
+static void refuse(struct run *run, struct oracle_request *request, enum kv_reason reason)
+{
+	oracle_emit(&run->engine, KV_EVENT_REFUSE, request, request->prompt_tokens, 0, kv_reason_name(reason));
+	request->record.status = KV_REFUSED;
+	request->record.reason = reason;
+	run->engine.state.refusals++;
+	run->engine.state.in_flight--;
+	tell_fate(run, request);
+}
+
+static void leave_unfinished(struct run *run, enum kv_reason reason)
+{
+	kv_time now = run->engine.now;
+
+	while (run->unfinished.count > 0) {
+		struct oracle_request *first = run->unfinished.items[0];
+
+		for (size_t i = 1; i < run->unfinished.count; i++)
+			if (((struct oracle_request *)run->unfinished.items[i])->index < first->index)
+				first = run->unfinished.items[i];
+		first->record.reason = reason;
+		if (first->was_preempted) {
+			first->record.preempted += now - first->preempted_at;
+			if (first->generated == 0)
+				first->record.preempted_before_first += now - first->preempted_at;
+		}
+		tell_fate(run, first);
+	}
+}
+
+/* --- from the client to the engine's queue -------------------------------------------------------------------------------- */
+
+static void send(struct run *run, struct oracle_request *request)
+{
+	request->record.sent = run->engine.now;
+	run->engine.state.in_flight++;
+	if (request->prompt_tokens >= run->config->max_model_len)
+		refuse(run, request, KV_REASON_TOO_LONG);
+	else if (run->config->refuse_impossible && oracle_is_impossible(&run->engine, request))
+		refuse(run, request, KV_REASON_CAN_NEVER_FIT);
+	else
+		oracle_list_append(&run->travelling, request);
+}
+
+static bool client_may_send(const struct run *run)
+{
+	return run->config->max_concurrency == 0 || run->engine.state.in_flight < run->config->max_concurrency;
+}
+
+static void send_held(struct run *run)
+{
+	while (run->held.count > 0 && client_may_send(run)) {
+		struct oracle_request *request = run->held.items[0];
+
+		oracle_list_remove_at(&run->held, 0);
+		run->engine.state.waiting[KV_WAIT_CLIENT]--;
+		send(run, request);
+	}
+}
+
+static void arrive(struct run *run)
+{
+	struct oracle_request *request = run->next;
+
+	oracle_emit(&run->engine, KV_EVENT_ARRIVE, request, request->prompt_tokens, 0, "");
+	run->engine.state.arrivals++;
+	run->engine.state.waiting[KV_WAIT_CLIENT]++;
+	oracle_list_append(&run->unfinished, request);
+	oracle_list_append(&run->held, request);
+	fetch_next(run);
+}
+
+static kv_time queue_time(const struct run *run, const struct oracle_request *request)
+{
+	return request->record.sent + request->retrieval + run->config->frontend;
+}
+
+static void enqueue_due(struct run *run)
+{
+	for (size_t i = 0; i < run->travelling.count;) {
+		struct oracle_request *request = run->travelling.items[i];
+
+		if (queue_time(run, request) > run->engine.now) {
+			i++;
+			continue;
+		}
+		oracle_list_remove_at(&run->travelling, i);
+		oracle_engine_enqueue(&run->engine, request);
+	}
+}
+
+/* --- the loop ---------------------------------------------------------------------------------------------------------- */
+
+static kv_time earlier(kv_time a, kv_time b)
+{
+	return a < b ? a : b;
+}
+
+/* KV_TIME_MAX if nothing will ever happen. */
+static kv_time next_instant(const struct run *run)
+{
+	kv_time time = KV_TIME_MAX;
+
+	if (run->engine.in_step)
+		time = earlier(time, run->engine.step_end);
+	if (run->next != NULL)
+		time = earlier(time, run->next_arrival);
+	for (size_t i = 0; i < run->travelling.count; i++)
+		time = earlier(time, queue_time(run, run->travelling.items[i]));
+	return time;
+}
+
+static void end_step(struct run *run)
+{
+	struct oracle_list finished = {0};
+
+	oracle_engine_end_step(&run->engine, &finished);
+	for (size_t i = 0; i < finished.count; i++)
+		tell_fate(run, finished.items[i]);
+	oracle_list_fini(&finished);
+}
+
+static void declare_stuck(struct run *run, const struct oracle_request *request, enum kv_event_kind kind,
+                          struct kv_run_outcome *outcome)
+{
+	char detail[48];
+
+	snprintf(detail, sizeof detail, "usable=%llu", (unsigned long long)run->config->usable_blocks);
+	outcome->stalled = true;
+	outcome->livelocked = kind == KV_EVENT_LIVELOCK;
+	outcome->stalled_request = request->index;
+	outcome->stalled_needs_blocks = oracle_blocks_whole(&run->engine, request);
+	oracle_emit(&run->engine, kind, request, request->prompt_tokens + request->generated,
+	            outcome->stalled_needs_blocks, detail);
+}
+
+/* All that happens at one instant: the end of a step, then what clients do, then the start of a step. */
+static void play_instant(struct run *run, struct kv_run_outcome *outcome)
+{
+	struct oracle_engine *engine = &run->engine;
+
+	if (engine->in_step && engine->step_end == engine->now)
+		end_step(run);
+	send_held(run);
+	while (run->next != NULL && run->next_arrival <= engine->now) {
+		arrive(run);
+		send_held(run);
+	}
+	enqueue_due(run);
+	if (engine->in_step)
+		return;
+	if (!oracle_engine_begin_step(engine) && engine->waiting.count > 0 && next_instant(run) == KV_TIME_MAX)
+		declare_stuck(run, engine->waiting.items[0], KV_EVENT_STALL, outcome);
+	else if (engine->livelocked != NULL)
+		declare_stuck(run, engine->livelocked, KV_EVENT_LIVELOCK, outcome);
+}
+
+static bool is_interrupted(const struct run *run)
+{
+	return run->options->interrupt != NULL && *run->options->interrupt != 0;
+}
+
+static void play(struct run *run, struct kv_run_outcome *outcome)
+{
+	kv_time limit = run->options->duration == KV_TIME_NONE ? KV_TIME_MAX : run->options->duration;
+
+	fetch_next(run);
+	while (!run->failed && !outcome->stalled) {
+		kv_time time = next_instant(run);
+
+		if (time == KV_TIME_MAX)
+			break;
+		outcome->partial = is_interrupted(run);
+		if (outcome->partial)
+			break;
+		oracle_engine_advance(&run->engine, earlier(time, limit));
+		if (time > limit)
+			break;
+		play_instant(run, outcome);
+	}
+}
+
+static void run_fini(struct run *run)
+{
+	if (run->next != NULL)
+		free_request(run->next);
+	while (run->unfinished.count > 0) {
+		free_request(run->unfinished.items[0]);
+		oracle_list_remove_at(&run->unfinished, 0);
+	}
+	oracle_list_fini(&run->held);
+	oracle_list_fini(&run->travelling);
+	oracle_list_fini(&run->unfinished);
+	oracle_engine_fini(&run->engine);
+}
+
+int kv_oracle_simulate(const struct kv_engine_config *config, struct kv_source *source, struct kv_sink *sink,
+                       const struct kv_run_options *options, struct kv_run_outcome *outcome, struct kv_error *err)
+{
+	struct run run = {.config = config, .options = options, .source = source, .sink = sink, .err = err};
+	bool failed;
+
+	*outcome = (struct kv_run_outcome){0};
+	oracle_engine_init(&run.engine, config, sink);
+	play(&run, outcome);
+	if (!run.failed) {
+		oracle_engine_count(&run.engine);
+		outcome->end = run.engine.now;
+		outcome->unfinished = run.unfinished.count;
+		outcome->final = run.engine.state;
+		leave_unfinished(&run, outcome->stalled ? KV_REASON_STALLED : KV_REASON_CUT);
+	}
+	failed = run.failed;
+	run_fini(&run);
+	return failed ? -1 : 0;
+}
