@@ -23,6 +23,7 @@ libkvsim_a_SOURCES += \
 	%D%/policy.c %D%/policy.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/prefix_lookup.c \
+	%D%/random.c %D%/random.h \
 	%D%/record.c %D%/record.h \
 	%D%/request.h \
 	%D%/simulation.h \

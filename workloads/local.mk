@@ -1,1 +1,16 @@
 # Workloads: one file a trace format, registry.c the one list of them; samples/ ships small traces.
+libkvsim_a_SOURCES += \
+	%D%/azure.c \
+	%D%/csv.c %D%/csv.h \
+	%D%/format.h \
+	%D%/formats.h \
+	%D%/ids.c %D%/ids.h \
+	%D%/input.c %D%/input.h \
+	%D%/jsonl.c %D%/jsonl.h \
+	%D%/kvsim.c \
+	%D%/mooncake.c \
+	%D%/number.c %D%/number.h \
+	%D%/registry.c \
+	%D%/row.c \
+	%D%/trace.c %D%/trace.h \
+	%D%/window.c %D%/window.h

@@ -1,0 +1,187 @@
+/* Trace formats: one file and one line of registry.c each.
+ *
+ * A format says how it is recognised and opens a reader. A reader fills the trace's row, once a row of the file, and
+ * hands it over with kv_trace_accept(); order, ranges, counting and what happens to bad rows are the trace's business
+ * (workloads/trace.h).
+ */
+#ifndef KV_WORKLOADS_FORMAT_H
+#define KV_WORKLOADS_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "sim/error.h"
+#include "sim/request.h"
+#include "workloads/input.h"
+
+/* Why a row cannot be used. */
+enum kv_fault {
+	KV_FAULT_SYNTAX,        /* not a row of this format at all */
+	KV_FAULT_COLUMNS,       /* more or fewer fields than the header */
+	KV_FAULT_MISSING,       /* a required field is absent or empty */
+	KV_FAULT_UNKNOWN_KEY,
+	KV_FAULT_NOT_BUILT,     /* a field that kvsim cannot honour yet */
+	KV_FAULT_NUMBER,        /* text, NaN or a fraction where a number belongs */
+	KV_FAULT_NEGATIVE,
+	KV_FAULT_RANGE,         /* larger than anything plausible */
+	KV_FAULT_TEXT,          /* a NUL byte or text that is not UTF-8 */
+	KV_FAULT_PROMPT,        /* a segment list that cannot be read */
+	KV_FAULT_ZERO_PROMPT,
+	KV_FAULT_PROMPT_SUM,    /* prompt and prompt_tokens disagree */
+	KV_FAULT_HASH_IDS,      /* number of block ids and prompt length disagree */
+	KV_FAULT_DUPLICATE_ID,
+	KV_FAULT_REFERENCE,     /* "@id" of no earlier request, or beyond its output */
+	KV_FAULT_OUT_OF_ORDER,  /* earlier than the reordering window reaches back */
+	KV_FAULTS
+};
+
+const char *kv_fault_name(enum kv_fault fault);
+
+/* Latest arrival that any reader accepts, 126 years of seconds: both trace-relative times and dates fit. */
+#define KV_ARRIVAL_MAX (4000000000 * KV_SECOND)
+
+/* Text inside a row's buffer; offset 0 is the empty text. */
+struct kv_text {
+	uint32_t offset;
+	uint32_t length;
+};
+
+/* What a reader has found in one row of the file. kv_row_begin() sets the defaults. */
+struct kv_row {
+	uint64_t line;
+	uint64_t index;              /* of the data row in the file, from 0: set by kv_trace_begin */
+	kv_time arrival;             /* on the trace's own clock */
+	kv_time retrieval;
+	kv_time deadline;
+	int64_t priority;
+	uint32_t prompt_tokens;      /* KV_TOKENS_UNSET where the file does not say; likewise the next two */
+	uint32_t output_tokens;
+	uint32_t max_tokens;
+	bool named;                  /* segments say what the prompt shares; else it is one private segment */
+	struct kv_text id, tenant, salt, adapter;
+	struct kv_segment *segments;
+	size_t segment_count, segment_capacity;
+	char *text;
+	size_t text_length, text_capacity;
+	bool faulty;
+	enum kv_fault fault;
+	char fault_text[700];        /* "field: what was found; what is allowed" */
+};
+
+void kv_row_segment(struct kv_row *row, enum kv_stream_kind kind, uint64_t stream, uint32_t length);
+struct kv_text kv_row_text(struct kv_row *row, const char *text, size_t length);
+static inline const char *kv_row_string(const struct kv_row *row, struct kv_text text)
+{
+	return row->text + text.offset;
+}
+
+/* Marks the row as unusable; the first fault of a row counts. */
+void kv_row_fault(struct kv_row *row, enum kv_fault fault, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+enum kv_field_type {
+	KV_FIELD_CUSTOM,   /* read by the field's own functions */
+	KV_FIELD_TOKENS,   /* uint32_t: whole, at most KV_TOKENS_MAX */
+	KV_FIELD_TIME,     /* kv_time: a decimal, at most KV_ARRIVAL_MAX; digits 9 = seconds, 6 = ms, 3 = us, 0 = ns */
+	KV_FIELD_INTEGER,  /* int64_t: whole, of either sign */
+	KV_FIELD_NAME      /* struct kv_text: UTF-8 */
+};
+
+/* A column of a CSV file or a key of JSON lines. */
+struct kv_field {
+	const char *name;
+	enum kv_field_type type;
+	size_t offset;         /* into struct kv_row */
+	unsigned digits;       /* of KV_FIELD_TIME */
+	bool required;         /* in the header and in every row */
+	const char *refusal;   /* why it cannot be honoured; NULL = it can */
+	/* KV_FIELD_CUSTOM, for files in CSV (text ends with a NUL that does not count) and in JSON lines. */
+	void (*read_text)(void *owner, struct kv_row *row, const char *text, size_t length);
+	void (*read_json)(void *owner, struct kv_row *row, const json_t *value);
+};
+
+/* How the rows of a format are read; the same for CSV and JSON lines. */
+struct kv_table {
+	const struct kv_field *fields;  /* ends with a NULL name */
+	bool strict;           /* an unknown name is an error; else it is counted and ignored */
+	/* CSV: called once with the file's columns in their order there (NULL = unknown). Returns 0 or -1. May be NULL. */
+	int (*header)(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err);
+	/* Completes and checks a row before it is accepted; not called for one that is faulty already. May be NULL. */
+	void (*finish)(void *owner, struct kv_row *row);
+	void (*close)(void *owner);  /* may be NULL */
+};
+
+const struct kv_field *kv_field_find(const struct kv_table *table, const char *name);
+/* "unknown WHAT 'name'" with the names that there are. */
+int kv_field_fail_unknown(const struct kv_table *table, const char *what, const char *name, struct kv_error *err);
+
+/* Each marks the row where the value cannot be used, with the field's name, what was found and what is allowed. */
+void kv_field_read_text(const struct kv_field *field, void *owner, struct kv_row *row, const char *text, size_t length);
+void kv_field_read_json(const struct kv_field *field, void *owner, struct kv_row *row, const json_t *value);
+
+/* A token count in text, for custom fields; false if the row has been marked. */
+bool kv_row_tokens(struct kv_row *row, const char *field, const char *text, size_t length, uint32_t *out);
+bool kv_row_json_tokens(struct kv_row *row, const char *field, const json_t *value, uint32_t *out);
+/* Marks the row if the text holds a NUL byte or is not UTF-8. */
+bool kv_row_check_text(struct kv_row *row, const char *field, const char *text, size_t length);
+
+/* Reads rows. fill hands over at least one row if there is one: 1 = there may be more, 0 = end, -1 = err filled. */
+struct kv_reader {
+	int (*fill)(struct kv_reader *reader, struct kv_error *err);
+	void (*close)(struct kv_reader *reader);
+};
+
+/* The beginning of a file, for detection. */
+struct kv_sniff {
+	const char *text;
+	size_t length;
+	bool whole;           /* there is nothing after it */
+	json_t *json;         /* the first line that is not blank as JSON; NULL if it is none or is longer than this */
+	char **fields;        /* the same line as CSV */
+	size_t field_count;
+};
+
+bool kv_sniff_has_field(const struct kv_sniff *sniff, const char *name);
+
+struct kv_trace;
+
+struct kv_format {
+	const char *name;
+	const char *summary;   /* one line, no full stop */
+	bool clock_from_first; /* times count from the first row (dates), not from the file's own zero */
+	bool (*detect)(const struct kv_sniff *sniff);
+	struct kv_reader *(*open)(struct kv_trace *trace, const struct kv_sniff *sniff, struct kv_error *err);
+};
+
+/* The one list, ended by NULL; detection takes the first that matches. */
+extern const struct kv_format *const kv_format_registry[];
+
+const struct kv_format *kv_format_find(const char *name, struct kv_error *err);
+const struct kv_format *kv_format_detect(const struct kv_sniff *sniff);
+int kv_format_fail_detection(const char *name, struct kv_error *err);
+
+void kv_sniff_init(struct kv_sniff *sniff, const struct kv_input *input);
+void kv_sniff_fini(struct kv_sniff *sniff);
+
+/* --- what readers use of the trace ------------------------------------------------------------------------------- */
+
+struct kv_input *kv_trace_input(struct kv_trace *trace);
+
+/* The trace's row, set to its defaults for the data row that begins at this line. */
+struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line);
+/* Takes the row. Returns 0, or -1 if the reader is to stop: the trace keeps the error. */
+int kv_trace_accept(struct kv_trace *trace);
+/* Counts a key that the format does not know; it is not an error. */
+void kv_trace_unknown_key(struct kv_trace *trace);
+/* No row that is still to come can matter (a range of rows was asked for and has been read). */
+bool kv_trace_is_satisfied(const struct kv_trace *trace);
+/* The format says what prompts share; and whether a later prompt may name what an earlier request generated. */
+void kv_trace_declare(struct kv_trace *trace, bool prefix_identity, bool nameable_outputs);
+/* Fails with the file's name and a line in front: for what is wrong with the file as a whole. */
+int kv_trace_fail(struct kv_trace *trace, struct kv_error *err, uint64_t line, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

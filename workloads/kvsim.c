@@ -1,0 +1,278 @@
+/* The native trace: CSV with a header, or JSON lines with the same keys.
+ *
+ * A prompt is a list of segments, "name:length" separated by blanks in CSV and [["name", length], ...] in JSON; the
+ * length follows the last colon. "@id" names what request id generates: it stands earlier in the file and generates at
+ * least that many tokens. Where ids are explicit, that and their uniqueness are checked; where rows are called r0, r1, ...
+ * by default, a reference is only checked to point backwards.
+ */
+#include "config.h"
+
+#include "workloads/formats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/memory.h"
+#include "workloads/csv.h"
+#include "workloads/ids.h"
+#include "workloads/jsonl.h"
+
+enum { SECONDS = 9, NAME_SHOWN = 80 };
+
+#define SEGMENT_ALLOWED "name:length segments separated by blanks, lengths from 1 to 1000000000"
+
+struct native {
+	struct kv_trace *trace;
+	bool explicit_ids;   /* a request_id has been seen, or its column */
+	struct kv_ids ids;
+};
+
+/* The number k of a name of the form r<k>, as rows are called by default; UINT64_MAX for others. */
+static uint64_t default_number(const char *name, size_t length)
+{
+	uint64_t number = 0;
+
+	if (length < 2 || length > 19 || name[0] != 'r' || (name[1] == '0' && length > 2))
+		return UINT64_MAX;
+	for (size_t i = 1; i < length; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return UINT64_MAX;
+		number = number * 10 + (uint64_t)(name[i] - '0');
+	}
+	return number;
+}
+
+static void check_reference(struct native *native, struct kv_row *row, const char *id, size_t length, uint32_t tokens)
+{
+	const uint32_t *output = kv_ids_find(&native->ids, kv_name_hash(id, (uint32_t)length));
+	int shown = length < NAME_SHOWN ? (int)length : NAME_SHOWN;
+
+	if (output == NULL && (native->explicit_ids || default_number(id, length) >= row->index))
+		kv_row_fault(row, KV_FAULT_REFERENCE, "prompt: @%.*s: no request of that id stands earlier in the file; allowed: "
+		             "the id of an earlier row", shown, id);
+	else if (output != NULL && tokens > *output)
+		kv_row_fault(row, KV_FAULT_REFERENCE, "prompt: @%.*s:%" PRIu32 ": that request generates %" PRIu32 " tokens; "
+		             "allowed: at most these", shown, id, tokens, *output);
+}
+
+static void add_segment(struct native *native, struct kv_row *row, const char *name, size_t length, uint32_t tokens)
+{
+	bool output = name[0] == '@';
+
+	row->named = true;
+	if (output)
+		check_reference(native, row, name + 1, length - 1, tokens);
+	kv_row_segment(row, output ? KV_STREAM_OUTPUT : KV_STREAM_NAMED,
+	               kv_name_hash(name + output, (uint32_t)(length - output)), tokens);
+}
+
+static void fault_segment(struct kv_row *row, const char *text, size_t length)
+{
+	kv_row_fault(row, KV_FAULT_PROMPT, "prompt: '%.*s' is no segment; allowed: " SEGMENT_ALLOWED,
+	             length < NAME_SHOWN ? (int)length : NAME_SHOWN, text);
+}
+
+static const char *last_colon(const char *text, size_t length)
+{
+	const char *at = text + length;
+
+	while (at > text && at[-1] != ':')
+		at--;
+	return at > text ? at - 1 : NULL;
+}
+
+static void read_segment(struct native *native, struct kv_row *row, const char *text, size_t length)
+{
+	const char *colon = last_colon(text, length);
+	uint32_t tokens;
+
+	if (colon == NULL || colon == text || (colon == text + 1 && text[0] == '@')) {
+		fault_segment(row, text, length);
+		return;
+	}
+	if (!kv_row_tokens(row, "prompt", colon + 1, (size_t)(text + length - colon - 1), &tokens))
+		return;
+	if (tokens == 0)
+		fault_segment(row, text, length);
+	else
+		add_segment(native, row, text, (size_t)(colon - text), tokens);
+}
+
+static void read_prompt_text(void *owner, struct kv_row *row, const char *text, size_t length)
+{
+	const char *end = text + length;
+	const char *blank;
+
+	if (!kv_row_check_text(row, "prompt", text, length))
+		return;
+	for (; text < end && !row->faulty; text = blank + (blank < end)) {
+		blank = memchr(text, ' ', (size_t)(end - text));
+		if (blank == NULL)
+			blank = end;
+		if (blank > text)
+			read_segment(owner, row, text, (size_t)(blank - text));
+	}
+}
+
+static void read_prompt_json(void *owner, struct kv_row *row, const json_t *list)
+{
+	if (!json_is_array(list))
+		kv_row_fault(row, KV_FAULT_PROMPT, "prompt: not a list; allowed: [[\"name\", length], ...]");
+	for (size_t i = 0; i < json_array_size(list) && !row->faulty; i++) {
+		const json_t *pair = json_array_get(list, i);
+		const json_t *name = json_array_get(pair, 0);
+		uint32_t tokens;
+
+		if (json_array_size(pair) != 2 || !json_is_string(name) || json_string_length(name) == 0 ||
+		    strcmp(json_string_value(name), "@") == 0)
+			kv_row_fault(row, KV_FAULT_PROMPT, "prompt: entry %zu is no segment; allowed: [\"name\", length]", i);
+		else if (kv_row_json_tokens(row, "prompt", json_array_get(pair, 1), &tokens) && tokens == 0)
+			fault_segment(row, json_string_value(name), json_string_length(name));
+		else if (!row->faulty)
+			add_segment(owner, row, json_string_value(name), json_string_length(name), tokens);
+	}
+}
+
+/* Reads a row's sum of segments, which may exceed 32 bits. */
+static uint64_t sum_segments(const struct kv_row *row)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < row->segment_count; i++)
+		sum += row->segments[i].length;
+	return sum;
+}
+
+static void check_prompt(struct kv_row *row)
+{
+	uint64_t sum = sum_segments(row);
+
+	if (!row->named) {
+		if (row->prompt_tokens == KV_TOKENS_UNSET)
+			kv_row_fault(row, KV_FAULT_MISSING, "prompt: neither prompt nor prompt_tokens is given; one is needed");
+	} else if (sum > KV_TOKENS_MAX)
+		kv_row_fault(row, KV_FAULT_RANGE, "prompt: %" PRIu64 " tokens in all; allowed: at most %u", sum, KV_TOKENS_MAX);
+	else if (row->prompt_tokens == KV_TOKENS_UNSET)
+		row->prompt_tokens = (uint32_t)sum;
+	else if (row->prompt_tokens != sum)
+		kv_row_fault(row, KV_FAULT_PROMPT_SUM, "prompt_tokens: %" PRIu32 ", but the segments of prompt sum to %" PRIu64
+		             "; allowed: the same, or prompt alone", row->prompt_tokens, sum);
+}
+
+/* Remembers the row's id. Once ids are explicit, default names are ids like others. */
+static void check_id(struct native *native, struct kv_row *row)
+{
+	char fallback[24];
+	const char *id = kv_row_string(row, row->id);
+	size_t length = row->id.length;
+
+	native->explicit_ids |= length > 0;
+	if (!native->explicit_ids)
+		return;
+	if (length == 0) {
+		length = (size_t)snprintf(fallback, sizeof fallback, "r%" PRIu64, row->index);
+		id = fallback;
+	}
+	if (!kv_ids_add(&native->ids, kv_name_hash(id, (uint32_t)length), row->output_tokens))
+		kv_row_fault(row, KV_FAULT_DUPLICATE_ID, "request_id: '%.*s' is that of an earlier row too; allowed: unique ids",
+		             length < NAME_SHOWN ? (int)length : NAME_SHOWN, id);
+}
+
+static void finish(void *owner, struct kv_row *row)
+{
+	check_prompt(row);
+	if (!row->faulty)
+		check_id(owner, row);
+}
+
+#define NOT_BUILT "is not built yet; allowed: a trace without it"
+#define AT(member) .offset = offsetof(struct kv_row, member)
+
+static const struct kv_field fields[] = {
+	{.name = "arrival_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(arrival), .required = true},
+	{.name = "prompt", .read_text = read_prompt_text, .read_json = read_prompt_json},
+	{.name = "prompt_tokens", .type = KV_FIELD_TOKENS, AT(prompt_tokens)},
+	{.name = "output_tokens", .type = KV_FIELD_TOKENS, AT(output_tokens), .required = true},
+	{.name = "max_tokens", .type = KV_FIELD_TOKENS, AT(max_tokens)},
+	{.name = "request_id", .type = KV_FIELD_NAME, AT(id)},
+	{.name = "tenant", .type = KV_FIELD_NAME, AT(tenant)},
+	{.name = "salt", .type = KV_FIELD_NAME, AT(salt)},
+	{.name = "adapter", .type = KV_FIELD_NAME, AT(adapter)},
+	{.name = "priority", .type = KV_FIELD_INTEGER, AT(priority)},
+	{.name = "retrieval_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(retrieval)},
+	{.name = "after", .refusal = NOT_BUILT},
+	{.name = "think_s", .refusal = NOT_BUILT},
+	{.name = "deadline_s", .refusal = NOT_BUILT},
+	{.name = "ttl_s", .refusal = NOT_BUILT},
+	{.name = "no_store", .refusal = NOT_BUILT},
+	{0}
+};
+
+static bool has_column(const struct kv_field *const *columns, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (columns[i] != NULL && strcmp(columns[i]->name, name) == 0)
+			return true;
+	return false;
+}
+
+static int check_header(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err)
+{
+	struct native *native = owner;
+	bool prompt = has_column(columns, count, "prompt");
+
+	if (!prompt && !has_column(columns, count, "prompt_tokens"))
+		return kv_trace_fail(native->trace, err, 1, "the header has neither prompt nor prompt_tokens; one is needed");
+	native->explicit_ids = has_column(columns, count, "request_id");
+	kv_trace_declare(native->trace, prompt, prompt);
+	return 0;
+}
+
+static void close_native(void *owner)
+{
+	struct native *native = owner;
+
+	kv_ids_fini(&native->ids);
+	free(native);
+}
+
+static const struct kv_table table = {
+	.fields = fields, .strict = true, .header = check_header, .finish = finish, .close = close_native
+};
+
+static bool detect(const struct kv_sniff *sniff)
+{
+	if (sniff->json != NULL)
+		return json_object_get(sniff->json, "arrival_s") != NULL || json_object_get(sniff->json, "output_tokens") != NULL;
+	return kv_sniff_has_field(sniff, "arrival_s") || kv_sniff_has_field(sniff, "output_tokens");
+}
+
+static bool is_json(const struct kv_sniff *sniff)
+{
+	size_t at = 0;
+
+	while (at < sniff->length && strchr(" \t\r\n", sniff->text[at]) != NULL && sniff->text[at] != '\0')
+		at++;
+	return at < sniff->length && sniff->text[at] == '{';
+}
+
+static struct kv_reader *open_native(struct kv_trace *trace, const struct kv_sniff *sniff, struct kv_error *err)
+{
+	struct native *native = kv_calloc(1, sizeof *native);
+
+	(void)err;
+	native->trace = trace;
+	if (!is_json(sniff))
+		return kv_csv_open(trace, &table, native);
+	kv_trace_declare(trace, true, true);
+	return kv_jsonl_open(trace, &table, native);
+}
+
+const struct kv_format kv_format_kvsim = {
+	.name = "kvsim",
+	.summary = "the native trace: CSV with a header, or JSON lines",
+	.detect = detect,
+	.open = open_native
+};

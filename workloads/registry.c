@@ -1,0 +1,123 @@
+/* The one list of trace formats, and how one is chosen. */
+#include "config.h"
+
+#include "workloads/formats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <csv.h>
+
+#include "sim/memory.h"
+#include "sim/names.h"
+
+const struct kv_format *const kv_format_registry[] = {
+	&kv_format_kvsim,
+	&kv_format_mooncake,
+	&kv_format_azure,
+	NULL
+};
+
+enum { FORMATS = sizeof kv_format_registry / sizeof *kv_format_registry - 1 };
+
+static void list_names(const char *names[FORMATS])
+{
+	for (int i = 0; i < FORMATS; i++)
+		names[i] = kv_format_registry[i]->name;
+}
+
+const struct kv_format *kv_format_find(const char *name, struct kv_error *err)
+{
+	const char *names[FORMATS];
+
+	for (int i = 0; i < FORMATS; i++)
+		if (strcmp(kv_format_registry[i]->name, name) == 0)
+			return kv_format_registry[i];
+	list_names(names);
+	kv_fail_unknown(err, KV_EXIT_USAGE, "trace format", name, names, FORMATS);
+	return NULL;
+}
+
+const struct kv_format *kv_format_detect(const struct kv_sniff *sniff)
+{
+	for (int i = 0; i < FORMATS; i++)
+		if (kv_format_registry[i]->detect(sniff))
+			return kv_format_registry[i];
+	return NULL;
+}
+
+int kv_format_fail_detection(const char *name, struct kv_error *err)
+{
+	char list[200] = "";
+	size_t length = 0;
+
+	for (int i = 0; i < FORMATS && length < sizeof list; i++)
+		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "",
+		                           kv_format_registry[i]->name);
+	return kv_fail(err, KV_EXIT_DATA, "%s: its first line is of no format that is known (%s); name one with --format",
+	               name, list);
+}
+
+/* --- the beginning of a file --------------------------------------------------------------------------------------- */
+
+static void add_field(void *text, size_t length, void *self)
+{
+	struct kv_sniff *sniff = self;
+
+	(void)length;
+	sniff->fields = kv_realloc(sniff->fields, sniff->field_count + 1, sizeof *sniff->fields);
+	sniff->fields[sniff->field_count++] = kv_strdup(text);
+}
+
+static void end_row(int end, void *self)
+{
+	(void)end;
+	(void)self;
+}
+
+static void parse_fields(struct kv_sniff *sniff, const char *line, size_t length)
+{
+	struct csv_parser parser;
+
+	csv_init(&parser, CSV_STRICT | CSV_APPEND_NULL);
+	if (csv_parse(&parser, line, length, add_field, end_row, sniff) == length)
+		csv_fini(&parser, add_field, end_row, sniff);
+	csv_free(&parser);
+}
+
+void kv_sniff_init(struct kv_sniff *sniff, const struct kv_input *input)
+{
+	const char *at, *end, *newline;
+
+	*sniff = (struct kv_sniff){0};
+	kv_input_peek(input, &sniff->text, &sniff->length, &sniff->whole);
+	at = sniff->text;
+	end = at + sniff->length;
+	while (at < end && strchr(" \t\r\n", *at) != NULL && *at != '\0')
+		at++;
+	newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+	if (newline == NULL && !sniff->whole)
+		return;
+	if (newline == NULL)
+		newline = end;
+	sniff->json = json_loadb(at, (size_t)(newline - at), 0, NULL);
+	if (sniff->json == NULL)
+		parse_fields(sniff, at, (size_t)(newline - at));
+}
+
+void kv_sniff_fini(struct kv_sniff *sniff)
+{
+	json_decref(sniff->json);
+	for (size_t i = 0; i < sniff->field_count; i++)
+		free(sniff->fields[i]);
+	free(sniff->fields);
+}
+
+bool kv_sniff_has_field(const struct kv_sniff *sniff, const char *name)
+{
+	for (size_t i = 0; i < sniff->field_count; i++)
+		if (strcmp(sniff->fields[i], name) == 0)
+			return true;
+	return false;
+}

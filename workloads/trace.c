@@ -1,0 +1,446 @@
+#include "config.h"
+
+#include "workloads/trace.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+
+#include "sim/memory.h"
+#include "sim/random.h"
+#include "workloads/window.h"
+
+struct kv_trace {
+	struct kv_source source;
+	const struct kv_format *format;
+	struct kv_input *input;
+	struct kv_reader *reader;
+	struct kv_trace_options options;
+	struct kv_trace_counts counts;
+	struct kv_error error;          /* what stopped the reader */
+	bool stopped;
+	bool prefix_identity, nameable_outputs;
+	struct kv_row row;
+	uint64_t next_index;
+	kv_time latest;
+	struct kv_window window;
+	kv_time base;                   /* subtracted from arrivals; KV_TIME_NONE until the first row is out */
+	gsl_rng *gaps;
+	double clock;                   /* of generated arrivals, in ns */
+	struct kv_waiting_row waiting;  /* looked at ahead by kv_trace_open */
+	bool looked_ahead;
+	struct kv_extra *lent;          /* of the request that was handed out last */
+	struct kv_segment private_prompt;
+};
+
+void kv_trace_options_init(struct kv_trace_options *options)
+{
+	*options = (struct kv_trace_options){
+		.end_row = UINT64_MAX,
+		.time_scale = 1,
+		.burstiness = 1,
+		.reorder_time = 3600 * KV_SECOND,
+		.reorder_rows = 100000,
+		.reorder_bytes = (size_t)256 << 20
+	};
+}
+
+static bool parse_row_number(const char *text, size_t length, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < '0' || text[i] > '9' || value > UINT64_MAX / 10 - 1)
+			return false;
+		value = value * 10 + (uint64_t)(text[i] - '0');
+	}
+	if (length > 0)
+		*out = value;
+	return true;
+}
+
+int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, struct kv_error *err)
+{
+	const char *colon = strchr(text, ':');
+	uint64_t first = 0, end = UINT64_MAX;
+
+	if (colon == NULL || !parse_row_number(text, (size_t)(colon - text), &first) ||
+	    !parse_row_number(colon + 1, strlen(colon + 1), &end) || first >= end)
+		return kv_fail(err, KV_EXIT_USAGE, "rows: '%s' is no range; allowed: A:B with A below B, data rows A to B-1 "
+		               "counted from 0; either may be left out", text);
+	options->first_row = first;
+	options->end_row = end;
+	return 0;
+}
+
+/* --- what readers call --------------------------------------------------------------------------------------------- */
+
+struct kv_input *kv_trace_input(struct kv_trace *trace)
+{
+	return trace->input;
+}
+
+struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line)
+{
+	struct kv_row *row = &trace->row;
+
+	row->line = line;
+	row->index = trace->next_index;
+	row->arrival = 0;
+	row->retrieval = 0;
+	row->deadline = KV_TIME_NONE;
+	row->priority = 0;
+	row->prompt_tokens = row->output_tokens = row->max_tokens = KV_TOKENS_UNSET;
+	row->named = false;
+	row->id = row->tenant = row->salt = row->adapter = (struct kv_text){0};
+	row->segment_count = 0;
+	row->text_length = 1;
+	row->faulty = false;
+	return row;
+}
+
+int kv_trace_fail(struct kv_trace *trace, struct kv_error *err, uint64_t line, const char *format, ...)
+{
+	char text[800];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return kv_fail(err, KV_EXIT_DATA, "%s:%" PRIu64 ": %s", kv_input_name(trace->input), line, text);
+}
+
+static int reject(struct kv_trace *trace)
+{
+	const struct kv_row *row = &trace->row;
+
+	if (trace->options.skip_bad_rows) {
+		trace->counts.left_out[row->fault]++;
+		return 0;
+	}
+	trace->stopped = true;
+	return kv_trace_fail(trace, &trace->error, row->line, "%s", row->fault_text);
+}
+
+static bool is_plain(const struct kv_row *row)
+{
+	return !row->named && row->text_length == 1 && row->retrieval == 0 && row->deadline == KV_TIME_NONE &&
+	       row->priority == 0;
+}
+
+static struct kv_extra *pack_extra(const struct kv_row *row)
+{
+	size_t segments = row->segment_count * sizeof *row->segments;
+	size_t bytes = sizeof(struct kv_extra) + segments + row->text_length;
+	struct kv_extra *extra;
+
+	if (is_plain(row))
+		return NULL;
+	extra = kv_calloc(1, bytes);
+	*extra = (struct kv_extra){
+		.bytes = bytes, .retrieval = row->retrieval, .deadline = row->deadline, .priority = row->priority,
+		.id = row->id.offset, .tenant = row->tenant.offset, .salt = row->salt.offset,
+		.adapter = row->adapter.offset, .segment_count = (uint32_t)row->segment_count,
+		.text_length = (uint32_t)row->text_length
+	};
+	if (segments > 0)
+		memcpy(extra->segments, row->segments, segments);
+	memcpy((char *)extra->segments + segments, row->text, row->text_length);
+	return extra;
+}
+
+static void fault_too_late(struct kv_trace *trace)
+{
+	kv_row_fault(&trace->row, KV_FAULT_OUT_OF_ORDER,
+	             "arrival: %.9g s before a row that precedes it, further than rows are put in order; allowed: %.9g s, "
+	             "%" PRIu64 " rows and %zu MiB of waiting rows (sort the file by time)",
+	             (double)(trace->latest - trace->row.arrival) / (double)KV_SECOND,
+	             (double)trace->options.reorder_time / (double)KV_SECOND, trace->options.reorder_rows,
+	             trace->options.reorder_bytes >> 20);
+}
+
+static int enqueue(struct kv_trace *trace)
+{
+	const struct kv_row *row = &trace->row;
+	struct kv_waiting_row waiting = {
+		.arrival = row->arrival, .index = row->index, .extra = pack_extra(row), .prompt_tokens = row->prompt_tokens,
+		.output_tokens = row->output_tokens, .max_tokens = row->max_tokens
+	};
+
+	if (!kv_window_put(&trace->window, &waiting)) {
+		free(waiting.extra);
+		fault_too_late(trace);
+		return reject(trace);
+	}
+	if (row->arrival < trace->latest)
+		trace->counts.out_of_order++;
+	else
+		trace->latest = row->arrival;
+	return 0;
+}
+
+int kv_trace_accept(struct kv_trace *trace)
+{
+	struct kv_row *row = &trace->row;
+
+	if (row->index < trace->options.first_row || row->index >= trace->options.end_row) {
+		trace->next_index++;
+		return 0;
+	}
+	trace->next_index++;
+	trace->counts.rows++;
+	if (!row->faulty && row->prompt_tokens == 0)
+		kv_row_fault(row, KV_FAULT_ZERO_PROMPT, "prompt: has 0 tokens; allowed: at least 1");
+	return row->faulty ? reject(trace) : enqueue(trace);
+}
+
+void kv_trace_unknown_key(struct kv_trace *trace)
+{
+	trace->counts.unknown_keys++;
+}
+
+bool kv_trace_is_satisfied(const struct kv_trace *trace)
+{
+	return trace->next_index >= trace->options.end_row;
+}
+
+void kv_trace_declare(struct kv_trace *trace, bool prefix_identity, bool nameable_outputs)
+{
+	trace->prefix_identity = prefix_identity;
+	trace->nameable_outputs = nameable_outputs;
+}
+
+/* --- the source ----------------------------------------------------------------------------------------------------- */
+
+static int take_waiting(struct kv_trace *trace, struct kv_waiting_row *waiting, struct kv_error *err)
+{
+	int status;
+
+	if (trace->looked_ahead) {
+		trace->looked_ahead = false;
+		*waiting = trace->waiting;
+		return 1;
+	}
+	while (!trace->stopped && !kv_window_take(&trace->window, waiting)) {
+		if (trace->window.draining)
+			return 0;
+		status = kv_trace_is_satisfied(trace) ? 0 : trace->reader->fill(trace->reader, &trace->error);
+		if (status < 0)
+			trace->stopped = true;
+		else if (status == 0)
+			kv_window_drain(&trace->window);
+	}
+	if (trace->stopped)
+		*err = trace->error;
+	return trace->stopped ? -1 : 1;
+}
+
+/* Beyond any time that is accepted where the double does not fit. */
+static kv_time to_time(double ns)
+{
+	return ns < 9e18 ? (kv_time)llrint(ns) : KV_TIME_MAX;
+}
+
+/* vLLM's benchmark client draws gaps like this: gamma with shape = burstiness and mean 1 / rate, the first one included. */
+static kv_time generated_arrival(struct kv_trace *trace)
+{
+	double shape = trace->options.burstiness;
+	double mean = (double)KV_SECOND / trace->options.request_rate;
+
+	trace->clock += isinf(shape) ? mean : gsl_ran_gamma(trace->gaps, shape, mean / shape);
+	return to_time(trace->clock);
+}
+
+static kv_time arrival_of(struct kv_trace *trace, kv_time on_file)
+{
+	if (trace->base == KV_TIME_NONE)
+		trace->base = trace->format->clock_from_first || trace->options.first_row > 0 ? on_file : 0;
+	if (isinf(trace->options.request_rate))
+		return 0;
+	if (trace->gaps != NULL)
+		return generated_arrival(trace);
+	if (trace->options.time_scale == 1)
+		return on_file - trace->base;
+	return to_time((double)(on_file - trace->base) * trace->options.time_scale);
+}
+
+static void unpack_extra(const struct kv_extra *extra, struct kv_request *out)
+{
+	const char *text = (const char *)&extra->segments[extra->segment_count];
+
+	out->retrieval = extra->retrieval;
+	out->deadline = extra->deadline;
+	out->priority = extra->priority;
+	out->id = extra->id ? text + extra->id : NULL;
+	out->tenant = text + extra->tenant;
+	out->salt = text + extra->salt;
+	out->adapter = text + extra->adapter;
+	if (extra->segment_count > 0) {
+		out->prompt = extra->segments;
+		out->prompt_segments = extra->segment_count;
+	}
+}
+
+static void count_emitted(struct kv_trace_counts *counts, const struct kv_request *request)
+{
+	counts->emitted++;
+	counts->equal_times += request->arrival == counts->last;
+	if (counts->first == KV_TIME_NONE)
+		counts->first = request->arrival;
+	counts->last = request->arrival;
+	counts->named_rows += request->prompt[0].kind != KV_STREAM_PRIVATE;
+	counts->zero_outputs += request->output_tokens == 0;
+	counts->prompt_tokens += request->prompt_tokens;
+	counts->output_tokens += request->output_tokens;
+}
+
+static int next_request(struct kv_source *source, struct kv_request *out, struct kv_error *err)
+{
+	struct kv_trace *trace = (struct kv_trace *)source;
+	struct kv_waiting_row waiting;
+	int status = take_waiting(trace, &waiting, err);
+
+	if (status != 1)
+		return status;
+	free(trace->lent);
+	trace->lent = waiting.extra;
+	trace->private_prompt = (struct kv_segment){.length = waiting.prompt_tokens, .kind = KV_STREAM_PRIVATE};
+	*out = (struct kv_request){
+		.index = waiting.index, .arrival = arrival_of(trace, waiting.arrival), .deadline = KV_TIME_NONE,
+		.prompt = &trace->private_prompt, .prompt_segments = 1, .prompt_tokens = waiting.prompt_tokens,
+		.output_tokens = waiting.output_tokens, .max_tokens = waiting.max_tokens,
+		.tenant = "", .salt = "", .adapter = "", .output_nameable = trace->nameable_outputs
+	};
+	if (waiting.extra != NULL)
+		unpack_extra(waiting.extra, out);
+	if (out->arrival > KV_ARRIVAL_MAX)
+		return kv_fail(err, KV_EXIT_DATA, "%s: row %" PRIu64 " arrives %.3g s after the start; allowed: at most %.3g s "
+		               "(a smaller --time-scale or a larger --request-rate)", kv_input_name(trace->input), out->index,
+		               (double)out->arrival / (double)KV_SECOND, (double)KV_ARRIVAL_MAX / (double)KV_SECOND);
+	count_emitted(&trace->counts, out);
+	return 1;
+}
+
+static void close_source(struct kv_source *source)
+{
+	kv_trace_close((struct kv_trace *)source);
+}
+
+/* --- opening --------------------------------------------------------------------------------------------------------- */
+
+static int check_options(const struct kv_trace_options *options, struct kv_error *err)
+{
+	if (!(options->time_scale > 0) || isinf(options->time_scale))
+		return kv_fail(err, KV_EXIT_USAGE, "time scale: %g; allowed: a number above 0", options->time_scale);
+	if (!(options->request_rate >= 0))
+		return kv_fail(err, KV_EXIT_USAGE, "request rate: %g; allowed: a number above 0, or inf",
+		               options->request_rate);
+	if (!(options->burstiness > 0))
+		return kv_fail(err, KV_EXIT_USAGE, "burstiness: %g; allowed: a number above 0, or inf", options->burstiness);
+	return 0;
+}
+
+static int open_reader(struct kv_trace *trace, struct kv_error *err)
+{
+	struct kv_sniff sniff;
+	int status = -1;
+
+	kv_sniff_init(&sniff, trace->input);
+	if (sniff.length == 0)
+		kv_fail(err, KV_EXIT_DATA, "%s: the file is empty; allowed: a trace with at least one request",
+		        kv_input_name(trace->input));
+	else if (trace->options.format != NULL)
+		trace->format = kv_format_find(trace->options.format, err);
+	else if ((trace->format = kv_format_detect(&sniff)) == NULL)
+		kv_format_fail_detection(kv_input_name(trace->input), err);
+	if (trace->format != NULL) {
+		trace->reader = trace->format->open(trace, &sniff, err);
+		status = trace->reader != NULL ? 0 : -1;
+	}
+	kv_sniff_fini(&sniff);
+	return status;
+}
+
+static int look_ahead(struct kv_trace *trace, struct kv_error *err)
+{
+	int status = take_waiting(trace, &trace->waiting, err);
+	uint64_t left_out = trace->counts.rows;
+
+	if (status == 0)
+		return kv_fail(err, KV_EXIT_DATA, "%s: no request in it: %" PRIu64 " rows read, %" PRIu64 " left out%s",
+		               kv_input_name(trace->input), trace->next_index, left_out,
+		               trace->options.first_row > 0 ? " (is the range of rows beyond its end?)" : "");
+	trace->looked_ahead = status == 1;
+	return status == 1 ? 0 : -1;
+}
+
+struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *options, struct kv_error *err)
+{
+	struct kv_trace *trace;
+
+	if (check_options(options, err) != 0)
+		return NULL;
+	trace = kv_calloc(1, sizeof *trace);
+	trace->source = (struct kv_source){.next = next_request, .close = close_source};
+	trace->options = *options;
+	trace->base = trace->counts.first = trace->counts.last = KV_TIME_NONE;
+	trace->row.text = kv_grow(NULL, &trace->row.text_capacity, 1, 1);
+	kv_window_init(&trace->window, options->reorder_time, options->reorder_rows, options->reorder_bytes);
+	if (options->request_rate > 0 && !isinf(options->request_rate))
+		trace->gaps = kv_random_create(options->seed, options->replicate, "arrivals");
+	trace->input = kv_input_open(path, err);
+	if (trace->input == NULL || open_reader(trace, err) != 0 || look_ahead(trace, err) != 0) {
+		kv_trace_close(trace);
+		return NULL;
+	}
+	return trace;
+}
+
+void kv_trace_close(struct kv_trace *trace)
+{
+	if (trace == NULL)
+		return;
+	if (trace->reader != NULL)
+		trace->reader->close(trace->reader);
+	if (trace->looked_ahead)
+		free(trace->waiting.extra);
+	free(trace->lent);
+	kv_window_fini(&trace->window);
+	if (trace->gaps != NULL)
+		gsl_rng_free(trace->gaps);
+	free(trace->row.segments);
+	free(trace->row.text);
+	kv_input_close(trace->input);
+	free(trace);
+}
+
+struct kv_source *kv_trace_source(struct kv_trace *trace)
+{
+	return &trace->source;
+}
+
+const struct kv_trace_counts *kv_trace_counts(const struct kv_trace *trace)
+{
+	return &trace->counts;
+}
+
+const struct kv_format *kv_trace_format(const struct kv_trace *trace)
+{
+	return trace->format;
+}
+
+bool kv_trace_has_prefix_identity(const struct kv_trace *trace)
+{
+	return trace->prefix_identity;
+}
+
+int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)
+{
+	return kv_input_fingerprint(trace->input, text, err);
+}

@@ -1,0 +1,70 @@
+/* A workload that is read from a file: detects its format, checks every row, puts rows in order of time, and yields them
+ * one at a time as a struct kv_source.
+ *
+ * Every row that was read is emitted or left out by a named reason; nothing is dropped silently. Rows that arrive out of
+ * order are sorted within a window; equal times keep file order. Memory follows the window, not the file.
+ */
+#ifndef KV_WORKLOADS_TRACE_H
+#define KV_WORKLOADS_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/error.h"
+#include "sim/request.h"
+#include "sim/units.h"
+#include "workloads/format.h"
+#include "workloads/input.h"
+
+struct kv_trace_options {
+	const char *format;      /* name, or NULL to detect it */
+	uint64_t first_row;      /* data rows first_row .. end_row - 1, counted from 0; a later start also starts the clock */
+	uint64_t end_row;        /* UINT64_MAX = all */
+	double time_scale;       /* arrival times are multiplied by it, > 0 */
+	double request_rate;     /* requests per second instead of the trace's own times; 0 = keep these, INFINITY = all at
+	                            once */
+	double burstiness;       /* shape of the gamma-distributed gaps at request_rate; 1 = Poisson, INFINITY = constant */
+	uint64_t seed;           /* of the gaps */
+	uint64_t replicate;
+	bool skip_bad_rows;      /* count them by reason and go on instead of failing at the first */
+	kv_time reorder_time;    /* a row is waited for this long in trace time ... */
+	uint64_t reorder_rows;   /* ... and for so many rows ... */
+	size_t reorder_bytes;    /* ... and while rows that wait hold no more bytes than this */
+};
+
+void kv_trace_options_init(struct kv_trace_options *options);
+
+/* "A:B", "A:" or ":B" into first_row and end_row; else a KV_EXIT_USAGE error. */
+int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, struct kv_error *err);
+
+struct kv_trace_counts {
+	uint64_t rows;                       /* read, of those selected; = emitted + sum of left_out when all is read */
+	uint64_t emitted;
+	uint64_t left_out[KV_FAULTS];
+	uint64_t out_of_order;               /* rows earlier than one before them */
+	uint64_t equal_times;                /* emitted rows at the same time as the one before them */
+	uint64_t unknown_keys;               /* columns, or keys of JSON rows, that the format does not know */
+	uint64_t named_rows;                 /* rows whose prompt says what it shares with others */
+	uint64_t zero_outputs;
+	kv_time first, last;                 /* arrival of the first and last row emitted; KV_TIME_NONE before that */
+	uint64_t prompt_tokens, output_tokens;
+};
+
+struct kv_trace;
+
+/* path "-" is standard input. Reads up to the first request, so that a file without any is an error here. */
+struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *options, struct kv_error *err);
+void kv_trace_close(struct kv_trace *trace);
+
+/* Belongs to the trace: its close hook closes the trace. */
+struct kv_source *kv_trace_source(struct kv_trace *trace);
+
+const struct kv_trace_counts *kv_trace_counts(const struct kv_trace *trace);
+const struct kv_format *kv_trace_format(const struct kv_trace *trace);
+/* Whether the format says which prompts share content. If not, every prompt is unique. */
+bool kv_trace_has_prefix_identity(const struct kv_trace *trace);
+/* See kv_input_fingerprint: reads the rest of the file; no request can be had afterwards. */
+int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);
+
+#endif
