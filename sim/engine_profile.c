@@ -49,21 +49,6 @@ static int read_switch(const struct kv_node *mapping, const char *key, bool *out
 	return 0;
 }
 
-static int read_seconds(const struct kv_node *mapping, const char *key, double *out, struct kv_error *err)
-{
-	const struct kv_node *node = required(mapping, key, KV_NODE_SCALAR, err);
-	kv_time time;
-
-	if (node == NULL)
-		return -1;
-	if (kv_parse_time(node->text, 0, KV_SECOND, &time, err)) {
-		err->status = KV_EXIT_DATA;
-		return kv_node_fail_in(node, err);
-	}
-	*out = (double)time / (double)KV_SECOND;
-	return 0;
-}
-
 static int read_switches(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
 	static const char *const keys[] = { "null_block", "blank_blocks_first", "override_is_checked" };
@@ -76,16 +61,17 @@ static int read_switches(const struct kv_node *root, struct kv_engine_profile *p
 	       read_switch(node, "override_is_checked", &profile->override_is_checked, err) ? -1 : 0;
 }
 
-static int read_overhead(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
+static int read_overheads(const struct kv_node *root, struct kv_overheads *overheads, struct kv_error *err)
 {
 	static const char *const keys[] = { "c0", "cl", "cl_fp8", "c1", "cs" };
-	const struct kv_node *node = required(root, "overhead", KV_NODE_MAPPING, err);
+	const struct kv_node *node = required(root, "overheads", KV_NODE_MAPPING, err);
 
-	if (node == NULL || kv_node_expect_keys(node, keys, LENGTH(keys), KV_EXIT_DATA, err))
+	if (node == NULL)
 		return -1;
-	return read_seconds(node, "c0", &profile->c0, err) || read_seconds(node, "cl", &profile->cl, err) ||
-	       read_seconds(node, "cl_fp8", &profile->cl_fp8, err) || read_seconds(node, "c1", &profile->c1, err) ||
-	       read_seconds(node, "cs", &profile->cs, err) ? -1 : 0;
+	for (size_t i = 0; i < LENGTH(keys); i++)
+		if (required(node, keys[i], KV_NODE_SCALAR, err) == NULL)
+			return -1;
+	return kv_overheads_read(node, overheads, err);
 }
 
 static int check_device_row(const struct kv_node *row, struct kv_error *err)
@@ -150,7 +136,7 @@ static int read_rows(const struct kv_node *root, struct kv_engine_profile *profi
 static int read_profile(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
 	static const char *const keys[] = {
-		"summary", "source", "engine", "policies", "switches", "devices", "implies", "overhead"
+		"summary", "source", "engine", "policies", "switches", "devices", "implies", "overheads"
 	};
 
 	if (kv_node_expect_keys(root, keys, LENGTH(keys), KV_EXIT_DATA, err) ||
@@ -158,7 +144,7 @@ static int read_profile(const struct kv_node *root, struct kv_engine_profile *pr
 	    (profile->engine = required(root, "engine", KV_NODE_MAPPING, err)) == NULL ||
 	    (profile->policies = required(root, "policies", KV_NODE_MAPPING, err)) == NULL)
 		return -1;
-	return read_switches(root, profile, err) || read_rows(root, profile, err) || read_overhead(root, profile, err) ?
+	return read_switches(root, profile, err) || read_rows(root, profile, err) || read_overheads(root, &profile->overheads, err) ?
 	       -1 : 0;
 }
 

@@ -2,7 +2,7 @@
  *
  * A profile file has: summary, source; `engine` and `policies`, defaults of the scenario keys of these names;
  * `devices`, more of them by GPU (the first row whose `when` holds counts); `implies`, what one setting says about
- * another that was not given; `switches`, what no key can change; `overhead`, the engine's part of a step's time.
+ * another that was not given; `switches`, what no key can change; `overheads`, the engine's part of a step's time.
  */
 #ifndef KV_SIM_ENGINE_PROFILE_H
 #define KV_SIM_ENGINE_PROFILE_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "sim/error.h"
+#include "sim/hardware.h"
 #include "sim/yaml_tree.h"
 
 struct kv_engine_profile {
@@ -19,7 +20,7 @@ struct kv_engine_profile {
 	bool null_block;           /* one block of the pool is never given out */
 	bool blank_blocks_first;   /* unhashed freed blocks go to the head of the free queue */
 	bool override_is_checked;  /* one request of max_model_len must fit a block override too */
-	double c0, cl, cl_fp8, c1, cs;  /* seconds a step, a layer (the second with fp8 weights), an all-reduce, a sequence */
+	struct kv_overheads overheads;  /* all given */
 	const struct kv_node *engine, *policies, *implies;  /* mappings of defaults; rows of {if, then, unless_given} */
 	const struct kv_node *devices;
 	struct kv_node *tree;

@@ -38,11 +38,11 @@ START_TEST(releases_have_the_switches_of_their_date)
 	ck_assert_int_eq(p->blank_blocks_first, releases[_i].blank_first);
 	ck_assert_int_eq(p->override_is_checked, releases[_i].override_checked);
 	ck_assert(p->null_block);
-	ck_assert_double_eq_tol(p->c0, 1e-3, 1e-15);
-	ck_assert_double_eq_tol(p->cl, 20e-6, 1e-15);
-	ck_assert_double_eq_tol(p->cl_fp8, 40e-6, 1e-15);
-	ck_assert_double_eq_tol(p->c1, 8e-6, 1e-15);
-	ck_assert_double_eq_tol(p->cs, 6e-6, 1e-15);
+	ck_assert_double_eq_tol(p->overheads.c0, 1e-3, 1e-15);
+	ck_assert_double_eq_tol(p->overheads.cl, 20e-6, 1e-15);
+	ck_assert_double_eq_tol(p->overheads.cl_fp8, 40e-6, 1e-15);
+	ck_assert_double_eq_tol(p->overheads.c1, 8e-6, 1e-15);
+	ck_assert_double_eq_tol(p->overheads.cs, 6e-6, 1e-15);
 	kv_engine_profile_free(p);
 }
 END_TEST
