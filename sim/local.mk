@@ -1,5 +1,7 @@
 bin_PROGRAMS += kvsim
-kvsim_SOURCES = %D%/cli/main.c
+kvsim_SOURCES = \
+	%D%/cli/main.c \
+	%D%/cli/trace.c %D%/cli/trace.h
 kvsim_LDADD = $(KV_LIBS)
 
 libkvsim_a_SOURCES += \

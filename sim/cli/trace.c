@@ -1,0 +1,258 @@
+#include "config.h"
+
+#include "sim/cli/trace.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "results/number_text.h"
+#include "results/output_file.h"
+#include "sim/names.h"
+#include "sim/quantity.h"
+#include "workloads/trace.h"
+
+struct arguments {
+	const char *path;
+	bool json;
+	struct kv_trace_options options;
+	struct kv_error err;
+};
+
+enum { OPTION_FORMAT = 256, OPTION_ROWS, OPTION_SKIP, OPTION_JSON, OPTION_REORDER_TIME, OPTION_REORDER_ROWS };
+
+static const struct argp_option validate_options[] = {
+	{.name = "format", .key = OPTION_FORMAT, .arg = "NAME", .doc = "Format of the trace (default: detected)"},
+	{.name = "rows", .key = OPTION_ROWS, .arg = "A:B", .doc = "Only data rows A to B-1, counted from 0"},
+	{.name = "skip-bad-rows", .key = OPTION_SKIP, .doc = "Count unusable rows by reason instead of stopping at the first"},
+	{.name = "reorder-time", .key = OPTION_REORDER_TIME, .arg = "T",
+	 .doc = "Put rows in order that are late by up to T of trace time (default: 1h)"},
+	{.name = "reorder-rows", .key = OPTION_REORDER_ROWS, .arg = "N",
+	 .doc = "Put rows in order that are late by up to N rows (default: 100000)"},
+	{.name = "json", .key = OPTION_JSON, .doc = "Print JSON"},
+	{0}
+};
+
+static int take_option(struct arguments *arguments, int key, const char *value)
+{
+	struct kv_trace_options *options = &arguments->options;
+
+	switch (key) {
+	case OPTION_FORMAT:
+		options->format = value;
+		return 0;
+	case OPTION_ROWS:
+		return kv_trace_parse_rows(value, options, &arguments->err);
+	case OPTION_SKIP:
+		options->skip_bad_rows = true;
+		return 0;
+	case OPTION_JSON:
+		arguments->json = true;
+		return 0;
+	case OPTION_REORDER_TIME:
+		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &options->reorder_time, &arguments->err);
+	default:
+		return kv_parse_count(value, 0, UINT32_MAX, &options->reorder_rows, &arguments->err);
+	}
+}
+
+static error_t parse_validate(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (arguments->path != NULL)
+			argp_error(state, "one FILE only, '%s' is a second one", value);
+		arguments->path = value;
+		return 0;
+	case ARGP_KEY_END:
+		if (arguments->path == NULL)
+			argp_error(state, "FILE is missing ('-' is standard input)");
+		return 0;
+	default:
+		if (key < OPTION_FORMAT || key > OPTION_REORDER_ROWS)
+			return ARGP_ERR_UNKNOWN;
+		if (take_option(arguments, key, value) != 0)
+			argp_error(state, "%s", arguments->err.text);
+		return 0;
+	}
+}
+
+static int drain(struct kv_source *source, struct kv_error *err)
+{
+	struct kv_request request;
+	int status;
+
+	do
+		status = source->next(source, &request, err);
+	while (status == 1);
+	return status;
+}
+
+static uint64_t total_left_out(const struct kv_trace_counts *counts)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < KV_FAULTS; i++)
+		total += counts->left_out[i];
+	return total;
+}
+
+static void print_count(struct kv_output *out, const char *label, uint64_t count)
+{
+	kv_output_printf(out, "%-24s%" PRIu64 "\n", label, count);
+}
+
+static void print_seconds(struct kv_output *out, const char *label, kv_time time)
+{
+	char text[KV_NUMBER_TEXT_MAX];
+
+	*kv_text_seconds(text, time) = '\0';
+	kv_output_printf(out, "%-24s%s\n", label, text);
+}
+
+static void print_text(struct kv_output *out, const struct arguments *arguments, struct kv_trace *trace,
+                       const char *fingerprint)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+
+	kv_output_printf(out, "%-24s%s\n", "File", arguments->path);
+	kv_output_printf(out, "%-24s%s (%s)\n", "Format", kv_trace_format(trace)->name, kv_trace_format(trace)->summary);
+	print_count(out, "Rows read", counts->rows);
+	print_count(out, "Requests", counts->emitted);
+	print_count(out, "Rows left out", total_left_out(counts));
+	for (int i = 0; i < KV_FAULTS; i++)
+		if (counts->left_out[i] > 0)
+			kv_output_printf(out, "  %-22s%" PRIu64 "\n", kv_fault_name((enum kv_fault)i), counts->left_out[i]);
+	print_count(out, "Rows out of order", counts->out_of_order);
+	print_count(out, "Rows at equal times", counts->equal_times);
+	print_count(out, "Unknown keys", counts->unknown_keys);
+	print_count(out, "Requests without output", counts->zero_outputs);
+	print_seconds(out, "First arrival (s)", counts->first);
+	print_seconds(out, "Last arrival (s)", counts->last);
+	print_count(out, "Prompt tokens", counts->prompt_tokens);
+	print_count(out, "Output tokens", counts->output_tokens);
+	if (kv_trace_has_prefix_identity(trace))
+		kv_output_printf(out, "%-24syes, in %" PRIu64 " requests\n", "Prefix identity", counts->named_rows);
+	else
+		kv_output_printf(out, "%-24sno: every prompt is replayed as unique\n", "Prefix identity");
+	kv_output_printf(out, "%-24s%s\n", "XXH128", fingerprint);
+}
+
+static json_t *left_out_json(const struct kv_trace_counts *counts)
+{
+	json_t *reasons = json_object();
+
+	for (int i = 0; i < KV_FAULTS; i++)
+		if (counts->left_out[i] > 0)
+			json_object_set_new(reasons, kv_fault_name((enum kv_fault)i), json_integer((json_int_t)counts->left_out[i]));
+	return reasons;
+}
+
+static json_t *to_json(const struct arguments *arguments, struct kv_trace *trace, const char *fingerprint)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+
+	return json_pack("{ss ss sI sI so sI sI sI sI sf sf sI sI sb sI ss}", "file", arguments->path, "format",
+	                 kv_trace_format(trace)->name, "rows", (json_int_t)counts->rows, "requests",
+	                 (json_int_t)counts->emitted, "left_out", left_out_json(counts), "out_of_order",
+	                 (json_int_t)counts->out_of_order, "equal_times", (json_int_t)counts->equal_times, "unknown_keys",
+	                 (json_int_t)counts->unknown_keys, "zero_outputs", (json_int_t)counts->zero_outputs,
+	                 "first_arrival_s", (double)counts->first / (double)KV_SECOND, "last_arrival_s",
+	                 (double)counts->last / (double)KV_SECOND, "prompt_tokens", (json_int_t)counts->prompt_tokens,
+	                 "output_tokens", (json_int_t)counts->output_tokens, "prefix_identity",
+	                 kv_trace_has_prefix_identity(trace), "named_prompts", (json_int_t)counts->named_rows, "xxh128",
+	                 fingerprint);
+}
+
+static void print_json(struct kv_output *out, json_t *object)
+{
+	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+
+	kv_output_text(out, text);
+	kv_output_text(out, "\n");
+	free(text);
+	json_decref(object);
+}
+
+static int report(const struct arguments *arguments, struct kv_trace *trace, struct kv_error *err)
+{
+	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
+	char fingerprint[KV_FINGERPRINT_SIZE];
+	int status = kv_trace_fingerprint(trace, fingerprint, err);
+
+	if (status == 0 && arguments->json)
+		print_json(out, to_json(arguments, trace, fingerprint));
+	else if (status == 0)
+		print_text(out, arguments, trace, fingerprint);
+	if (status == 0)
+		status = kv_output_close(out, err);
+	kv_output_free(out);
+	return status;
+}
+
+static int validate(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = validate_options, .parser = parse_validate, .args_doc = "FILE",
+		.doc = "Reads the whole trace, checks every row and prints what was counted."
+	};
+	struct arguments arguments = {0};
+	struct kv_error err;
+	struct kv_trace *trace;
+	int status = -1;
+
+	kv_trace_options_init(&arguments.options);
+	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+	trace = kv_trace_open(arguments.path, &arguments.options, &err);
+	if (trace != NULL && drain(kv_trace_source(trace), &err) == 0)
+		status = report(&arguments, trace, &err);
+	kv_trace_close(trace);
+	if (status != 0)
+		fprintf(stderr, "kvsim: %s\n", err.text);
+	return status == 0 ? KV_EXIT_OK : (int)err.status;
+}
+
+static const struct action {
+	const char *name;
+	const char *title;  /* as help and errors call it */
+	int (*run)(int argc, char **argv);
+} actions[] = {
+	{"validate", "kvsim trace validate", validate}
+};
+
+enum { ACTIONS = sizeof actions / sizeof *actions };
+
+static void print_help(FILE *to)
+{
+	fputs("Usage: kvsim trace validate [OPTION...] FILE\n"
+	      "  validate   read and check a trace, print counts\n"
+	      "'kvsim trace ACTION --help' tells more.\n", to);
+}
+
+int kv_cli_trace(int argc, char **argv)
+{
+	const char *names[ACTIONS];
+	struct kv_error err;
+
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0) {
+		print_help(argc < 2 ? stderr : stdout);
+		return argc < 2 ? KV_EXIT_USAGE : KV_EXIT_OK;
+	}
+	for (int i = 0; i < ACTIONS; i++) {
+		names[i] = actions[i].name;
+		if (strcmp(argv[1], actions[i].name) == 0) {
+			argv[1] = (char *)actions[i].title;
+			return actions[i].run(argc - 1, argv + 1);
+		}
+	}
+	kv_fail_unknown(&err, KV_EXIT_USAGE, "trace action", argv[1], names, ACTIONS);
+	fprintf(stderr, "kvsim: %s\n", err.text);
+	return (int)err.status;
+}
