@@ -28,6 +28,7 @@ libkvsim_a_SOURCES += \
 	%D%/random.c %D%/random.h \
 	%D%/record.c %D%/record.h \
 	%D%/request.h \
+	%D%/scenario.c %D%/scenario.h \
 	%D%/simulation.h \
 	%D%/units.h \
 	%D%/yaml_tree.c %D%/yaml_tree.h

@@ -41,6 +41,11 @@ test_engine_profile_SOURCES = %D%/test_engine_profile.c %D%/support.h
 test_engine_profile_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_engine_profile_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_scenario
+test_scenario_SOURCES = %D%/test_scenario.c %D%/support.h
+test_scenario_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_scenario_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_memory
 test_memory_SOURCES = %D%/test_memory.c %D%/support.h
 test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)
