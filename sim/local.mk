@@ -1,5 +1,7 @@
 bin_PROGRAMS += kvsim
 kvsim_SOURCES = \
+	%D%/cli/command.c %D%/cli/command.h \
+	%D%/cli/list.c %D%/cli/list.h \
 	%D%/cli/main.c \
 	%D%/cli/trace.c %D%/cli/trace.h
 kvsim_LDADD = $(KV_LIBS)

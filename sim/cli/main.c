@@ -1,9 +1,95 @@
+/* kvsim: picks the subcommand; all else is its own. */
 #include "config.h"
 
+#include <argp.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-int main(void)
+#include <gsl/gsl_errno.h>
+
+#include "sim/cli/command.h"
+#include "sim/cli/list.h"
+#include "sim/cli/trace.h"
+#include "sim/names.h"
+
+const char *argp_program_version = PACKAGE_STRING;
+
+static const struct kv_command commands[] = {
+	{ "list", "models, hardware, engines, policies, formats and keys", kv_cli_list },
+	{ "trace", "validate: read and check a trace, print counts", kv_cli_trace },
+};
+
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+/* The first word and what follows it belong to a subcommand. */
+static error_t parse_word(int key, char *word, struct argp_state *state)
 {
-	puts(PACKAGE_STRING);
-	return 0;
+	int *first = state->input;
+
+	(void)word;
+	switch (key) {
+	case ARGP_KEY_ARG:
+		*first = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_state_help(state, stderr, ARGP_HELP_USAGE | ARGP_HELP_SEE | ARGP_HELP_EXIT_ERR);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static char *list_commands(int key, const char *text, void *input)
+{
+	char *list = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)text;
+	out = open_memstream(&list, &size);
+	if (out == NULL)
+		return NULL;
+	fputs("Commands:\n", out);
+	for (int i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n'kvsim COMMAND --help' tells more about each.", out);
+	fclose(out);
+	return list;
+}
+
+static int run_command(int argc, char **argv)
+{
+	const char *names[COMMANDS];
+	struct kv_error err;
+	char title[64];
+
+	for (int i = 0; i < COMMANDS; i++) {
+		names[i] = commands[i].name;
+		if (strcmp(argv[0], commands[i].name) == 0) {
+			snprintf(title, sizeof title, "kvsim %s", commands[i].name);
+			argv[0] = title;
+			return commands[i].run(argc, argv);
+		}
+	}
+	kv_fail_unknown(&err, KV_EXIT_USAGE, "command", argv[0], names, COMMANDS);
+	return kv_cli_fail(&err);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.parser = parse_word, .args_doc = "COMMAND [ARGUMENT...]",
+		.doc = "Replays LLM request traces through a simulated serving engine, with its KV cache in the centre.\v",
+		.help_filter = list_commands
+	};
+	int first = argc;
+
+	gsl_set_error_handler_off();
+	argv[0] = (char *)"kvsim";
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);
+	return run_command(argc - first, argv + first);
 }

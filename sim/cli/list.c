@@ -1,0 +1,328 @@
+#include "config.h"
+
+#include "sim/cli/list.h"
+
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "results/output_file.h"
+#include "sim/cli/command.h"
+#include "sim/engine_profile.h"
+#include "sim/hardware.h"
+#include "sim/names.h"
+#include "sim/policy.h"
+#include "sim/profiles.h"
+#include "sim/quantity.h"
+#include "sim/scenario.h"
+#include "workloads/format.h"
+
+/* A topic is an array of objects with the same keys, all values text: the columns of the table and of the JSON. */
+struct topic {
+	const char *name;
+	json_t *(*rows)(struct kv_error *err);
+};
+
+static json_t *model_rows(struct kv_error *err)
+{
+	json_t *rows = json_array();
+
+	(void)err;
+	for (const struct kv_profile *p = kv_profile_next("models", NULL); p != NULL; p = kv_profile_next("models", p))
+		json_array_append_new(rows, json_pack("{ss}", "name", p->name));
+	return rows;
+}
+
+/* Unknown rates and sizes are left empty. */
+static json_t *scaled(double value, double unit, const char *name)
+{
+	char number[KV_QUANTITY_MAX];
+
+	return value > 0 ? json_sprintf("%s %s", kv_format_double(value / unit, number), name) : json_string("");
+}
+
+static json_t *memory_text(const struct kv_hardware *hardware)
+{
+	char text[KV_QUANTITY_MAX];
+	uint64_t memory = kv_hardware_device_memory(hardware);
+
+	return json_string(memory ? kv_format_bytes_short((int64_t)memory, text) : "unknown");
+}
+
+static json_t *hardware_rows(struct kv_error *err)
+{
+	json_t *rows = json_array();
+
+	for (const struct kv_profile *p = kv_profile_next("hardware", NULL); p != NULL; p = kv_profile_next("hardware", p)) {
+		struct kv_hardware *h = kv_hardware_load(p->name, err);
+
+		if (h == NULL) {
+			json_decref(rows);
+			return NULL;
+		}
+		json_array_append_new(rows, json_pack("{ss so so so so}", "name", h->name, "memory", memory_text(h),
+		                                      "bandwidth", scaled(h->memory_bandwidth, 1e12, "TB/s"), "bf16",
+		                                      scaled(h->flops[KV_FLOPS_BF16], 1e12, "TFLOP/s"), "link",
+		                                      scaled(h->link_bandwidth, 1e9, "GB/s")));
+		kv_hardware_free(h);
+	}
+	return rows;
+}
+
+static json_t *engine_rows(struct kv_error *err)
+{
+	json_t *rows = json_array();
+
+	for (const struct kv_profile *p = kv_profile_next("engines", NULL); p != NULL; p = kv_profile_next("engines", p)) {
+		struct kv_engine_profile *profile = kv_engine_profile_load(p->name, err);
+
+		if (profile == NULL) {
+			json_decref(rows);
+			return NULL;
+		}
+		json_array_append_new(rows, json_pack("{ss ss}", "name", profile->name, "summary", profile->summary));
+		kv_engine_profile_free(profile);
+	}
+	return rows;
+}
+
+static json_t *policy_rows(struct kv_error *err)
+{
+	json_t *rows = json_array();
+
+	(void)err;
+	for (size_t i = 0; kv_policy_registry[i] != NULL; i++) {
+		const struct kv_policy *p = kv_policy_registry[i];
+
+		json_array_append_new(rows, json_pack("{ss ss ss}", "kind", kv_policy_kind_name(p->kind), "name", p->name,
+		                                      "summary", p->summary));
+	}
+	return rows;
+}
+
+static json_t *format_rows(struct kv_error *err)
+{
+	json_t *rows = json_array();
+
+	(void)err;
+	for (size_t i = 0; kv_format_registry[i] != NULL; i++)
+		json_array_append_new(rows, json_pack("{ss ss}", "name", kv_format_registry[i]->name, "summary",
+		                                      kv_format_registry[i]->summary));
+	return rows;
+}
+
+static json_t *key_rows(struct kv_error *err)
+{
+	json_t *rows = json_array();
+	size_t count;
+	const struct kv_key *keys = kv_scenario_keys(&count);
+
+	(void)err;
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(rows, json_pack("{ss so ss ss}", "key", keys[i].path, "flag",
+		                                      keys[i].flag ? json_sprintf("--%s", keys[i].flag) : json_string(""),
+		                                      "default", keys[i].fallback ? keys[i].fallback : "", "help",
+		                                      keys[i].help));
+	return rows;
+}
+
+static const struct topic topics[] = {
+	{ "models", model_rows },     { "hardware", hardware_rows }, { "engines", engine_rows },
+	{ "policies", policy_rows },  { "formats", format_rows },    { "keys", key_rows },
+};
+
+enum { TOPICS = sizeof topics / sizeof topics[0], COLUMNS_MAX = 8 };
+
+static void column_widths(const json_t *rows, size_t widths[COLUMNS_MAX])
+{
+	size_t i;
+	const char *key;
+	json_t *row, *value;
+
+	memset(widths, 0, COLUMNS_MAX * sizeof widths[0]);
+	json_array_foreach(rows, i, row) {
+		size_t column = 0;
+
+		json_object_foreach(row, key, value) {
+			size_t width = json_string_length(value) > strlen(key) ? json_string_length(value) : strlen(key);
+
+			if (width > widths[column])
+				widths[column] = width;
+			column++;
+		}
+	}
+}
+
+/* A line of column names, then a line a row; the last column is not padded. */
+static void print_table(struct kv_output *out, const json_t *rows)
+{
+	size_t widths[COLUMNS_MAX], i, column = 0, columns = json_object_size(json_array_get(rows, 0));
+	const char *key;
+	json_t *row, *value;
+
+	column_widths(rows, widths);
+	json_object_foreach(json_array_get(rows, 0), key, value) {
+		bool last = ++column == columns;
+
+		kv_output_printf(out, "%-*s%s", last ? 0 : (int)widths[column - 1], key, last ? "\n" : "  ");
+	}
+	json_array_foreach(rows, i, row) {
+		column = 0;
+		json_object_foreach(row, key, value) {
+			bool last = ++column == columns;
+
+			kv_output_printf(out, "%-*s%s", last ? 0 : (int)widths[column - 1], json_string_value(value),
+			                 last ? "\n" : "  ");
+		}
+	}
+}
+
+static json_t *param_rows(const struct kv_policy *policy)
+{
+	json_t *rows = json_array();
+
+	for (const struct kv_param *p = policy->params; p != NULL && p->name != NULL; p++) {
+		char low[KV_QUANTITY_MAX], high[KV_QUANTITY_MAX];
+
+		json_array_append_new(rows, json_pack("{ss so ss ss ss}", "name", p->name, "range",
+		                                      p->type == KV_PARAM_BOOL ? json_string("true or false") :
+		                                      json_sprintf("%s to %s", kv_format_double(p->minimum, low),
+		                                                   kv_format_double(p->maximum, high)),
+		                                      "unit", p->unit, "default", p->fallback, "help", p->help));
+	}
+	return rows;
+}
+
+static json_t *policy_details(const struct kv_policy *p)
+{
+	return json_pack("{ss ss ss ss sb so}", "kind", kv_policy_kind_name(p->kind), "name", p->name, "summary", p->summary,
+	                 "source", p->source, "oracle", (p->flags & KV_POLICY_ORACLE) != 0, "parameters", param_rows(p));
+}
+
+static void print_policy(struct kv_output *out, const json_t *details)
+{
+	static const char *const keys[] = { "kind", "name", "summary", "source" };
+	const json_t *params = json_object_get(details, "parameters");
+
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		kv_output_printf(out, "%-12s%s\n", keys[i], json_string_value(json_object_get(details, keys[i])));
+	kv_output_printf(out, "%-12s%s\n", "oracle",
+	                 json_is_true(json_object_get(details, "oracle")) ? "yes: it sees the true output length" : "no");
+	kv_output_printf(out, "%-12s%s\n", "parameters", json_array_size(params) ? "" : "none");
+	print_table(out, params);
+}
+
+/* All policies of that name, of whatever kind. */
+static json_t *policies_named(const char *name, struct kv_error *err)
+{
+	json_t *found = json_array();
+	const char *names[64];
+	size_t count = 0;
+
+	for (size_t i = 0; kv_policy_registry[i] != NULL && count < 64; i++) {
+		names[count++] = kv_policy_registry[i]->name;
+		if (strcmp(kv_policy_registry[i]->name, name) == 0)
+			json_array_append_new(found, policy_details(kv_policy_registry[i]));
+	}
+	if (json_array_size(found) > 0)
+		return found;
+	json_decref(found);
+	kv_fail_unknown(err, KV_EXIT_USAGE, "policy", name, names, count);
+	return NULL;
+}
+
+struct arguments {
+	const char *topic, *name;
+	bool json;
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case 'j':
+		arguments->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num == 0)
+			arguments->topic = value;
+		else if (state->arg_num == 1 && strcmp(arguments->topic, "policies") == 0)
+			arguments->name = value;
+		else
+			argp_error(state, "unexpected argument '%s'", value);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "say what to list: models, hardware, engines, policies, formats or keys");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int print(json_t *rows, const struct arguments *arguments, struct kv_error *err)
+{
+	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
+	int failed;
+
+	if (arguments->json) {
+		char *text = json_dumps(rows, JSON_INDENT(2));
+
+		kv_output_printf(out, "%s\n", text);
+		free(text);
+	} else if (arguments->name != NULL) {
+		size_t i;
+		json_t *details;
+
+		json_array_foreach(rows, i, details) {
+			kv_output_text(out, i ? "\n" : "");
+			print_policy(out, details);
+		}
+	} else {
+		print_table(out, rows);
+	}
+	failed = kv_output_close(out, err);
+	kv_output_free(out);
+	return failed;
+}
+
+static json_t *find_rows(const struct arguments *arguments, struct kv_error *err)
+{
+	const char *names[TOPICS];
+
+	if (arguments->name != NULL)
+		return policies_named(arguments->name, err);
+	for (int i = 0; i < TOPICS; i++) {
+		names[i] = topics[i].name;
+		if (strcmp(topics[i].name, arguments->topic) == 0)
+			return topics[i].rows(err);
+	}
+	kv_fail_unknown(err, KV_EXIT_USAGE, "topic", arguments->topic, names, TOPICS);
+	return NULL;
+}
+
+int kv_cli_list(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ .name = "json", .key = 'j', .doc = "Print JSON" }, { 0 }
+	};
+	static const struct argp argp = {
+		.options = options, .parser = parse_option, .args_doc = "models\nhardware\nengines\npolicies [NAME]\nformats\nkeys",
+		.doc = "Lists the names that a scenario may use; with NAME, all about one policy."
+	};
+	struct arguments arguments = { 0 };
+	struct kv_error err;
+	json_t *rows;
+	int failed;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+	rows = find_rows(&arguments, &err);
+	if (rows == NULL)
+		return kv_cli_fail(&err);
+	failed = print(rows, &arguments, &err);
+	json_decref(rows);
+	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;
+}
