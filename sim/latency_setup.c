@@ -45,7 +45,6 @@ static double recurrent_params(const struct kv_model *m, enum kv_mixer mixer)
 	case KV_MIXER_DELTA_NET:
 	case KV_MIXER_KDA:
 		return m->hidden * (2.0 * keys + 3.0 * values + 2.0 * r->value_heads);
-	case KV_MIXER_CONV:
 		return 4.0 * m->hidden * m->hidden;
 	default:
 		return 0.0;

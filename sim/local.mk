@@ -13,16 +13,22 @@ libkvsim_a_SOURCES += \
 	%D%/content.c %D%/content.h \
 	%D%/eviction_order.c \
 	%D%/extent.c \
+	%D%/config_fields.c %D%/config_fields.h \
 	%D%/csv_table.c %D%/csv_table.h \
 	%D%/engine_config.h \
 	%D%/engine_profile.c %D%/engine_profile.h \
 	%D%/error.c %D%/error.h \
 	%D%/hardware.c %D%/hardware.h \
-	%D%/kv_layout.h \
+	%D%/kv_layout.c %D%/kv_layout.h \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/latency_setup.c %D%/latency_setup.h \
 	%D%/memory.c %D%/memory.h \
+	%D%/model.c %D%/model.h \
+	%D%/model_config.c %D%/model_config.h \
+	%D%/model_family.c %D%/model_family.h \
+	%D%/model_layers.c \
+	%D%/model_quantization.c \
 	%D%/names.c %D%/names.h \
 	%D%/policy.c %D%/policy.h \
 	%D%/quantity.c %D%/quantity.h \
@@ -33,6 +39,7 @@ libkvsim_a_SOURCES += \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/simulation.h \
 	%D%/units.h \
+	%D%/weights.c %D%/weights.h \
 	%D%/yaml_tree.c %D%/yaml_tree.h
 
 include %D%/profiles/local.mk

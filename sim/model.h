@@ -23,7 +23,6 @@ enum kv_mixer {
 	KV_MIXER_MAMBA2,
 	KV_MIXER_DELTA_NET,  /* gated delta net */
 	KV_MIXER_KDA,        /* Kimi delta attention */
-	KV_MIXER_CONV,       /* short convolution (LFM2) */
 	KV_MIXER_NONE,       /* feed-forward only (Nemotron-H) */
 	KV_MIXERS
 };
@@ -80,6 +79,25 @@ struct kv_recurrent {
 	bool state_dtype_given;            /* false: the engine decides */
 };
 
+enum kv_qk_norm { KV_QK_NORM_NONE, KV_QK_NORM_HEAD, KV_QK_NORM_FULL };
+
+/* Which small tensors the family's layers have beside the matrices. */
+struct kv_weight_traits {
+	bool qkv_bias, o_bias, ffn_bias;
+	bool norm_bias;              /* LayerNorm instead of RMSNorm */
+	uint32_t norms;              /* of hidden width in a layer */
+	enum kv_qk_norm qk_norm;     /* one norm of a head's width, or of all heads' */
+	bool attention_gate;         /* the query projection also yields an output gate */
+	bool attention_sinks;        /* one learned logit a head */
+	bool router_bias, expert_bias;
+	bool shared_expert_gate;
+	bool learned_positions;      /* a position table (OPT) */
+	bool embedding_norm;         /* a norm after the embedding (BLOOM) */
+	bool head_bias;              /* the output head has a bias (Phi-2) */
+	bool mamba_norms;            /* norms of dt, B and C (Jamba) */
+	bool keys_are_values;        /* full-attention layers have no value projection (Gemma 4) */
+};
+
 struct kv_model {
 	char *name;              /* built-in name, or the file's path */
 	char *architecture;      /* architectures[0]; "" = none */
@@ -110,7 +128,7 @@ struct kv_model {
 
 	enum kv_dtype dtype;
 	struct kv_quantization quantization;
-	const struct kv_family *rules;         /* what the family's weights look like (sim/model_family.h) */
+	struct kv_weight_traits traits;
 
 	char **notes;            /* assumptions, to be printed */
 	size_t note_count;

@@ -84,4 +84,19 @@ KV_CHECK_TESTS += test_hardware
 test_hardware_SOURCES = %D%/test_hardware.c %D%/support.h
 test_hardware_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_hardware_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_model
+test_model_SOURCES = %D%/test_model.c %D%/model_facts.h %D%/support.h
+test_model_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_model_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_kv_layout
+test_kv_layout_SOURCES = %D%/test_kv_layout.c %D%/model_facts.h %D%/support.h
+test_kv_layout_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_kv_layout_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_weights
+test_weights_SOURCES = %D%/test_weights.c %D%/model_facts.h %D%/support.h
+test_weights_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_weights_LDADD = $(KV_TEST_LIBS)
 endif

@@ -1,6 +1,54 @@
 # Profiles, in alphabetical order of each kind.
 KV_MODEL_PROFILES = \
-	%D%/models/llama-3.1-8b.json
+	%D%/models/bloom-176b.json \
+	%D%/models/codellama-34b.json \
+	%D%/models/deepseek-v2.json \
+	%D%/models/deepseek-v2-lite.json \
+	%D%/models/deepseek-v3.json \
+	%D%/models/falcon-40b.json \
+	%D%/models/falcon-7b.json \
+	%D%/models/gemma-2-27b.json \
+	%D%/models/gemma-2-9b.json \
+	%D%/models/gemma-3-12b.json \
+	%D%/models/gemma-3-27b.json \
+	%D%/models/gpt-oss-120b.json \
+	%D%/models/gpt-oss-20b.json \
+	%D%/models/internlm-20b.json \
+	%D%/models/jamba-v0.1.json \
+	%D%/models/kimi-k2.json \
+	%D%/models/llama-2-13b.json \
+	%D%/models/llama-2-70b.json \
+	%D%/models/llama-2-7b.json \
+	%D%/models/llama-3.1-405b.json \
+	%D%/models/llama-3.1-70b.json \
+	%D%/models/llama-3.1-8b.json \
+	%D%/models/llama-3.2-1b.json \
+	%D%/models/llama-3.2-3b.json \
+	%D%/models/llama-4-scout.json \
+	%D%/models/minimax-m2.5.json \
+	%D%/models/mistral-7b-v0.1.json \
+	%D%/models/mistral-7b-v0.2.json \
+	%D%/models/mistral-nemo-12b.json \
+	%D%/models/mixtral-8x22b.json \
+	%D%/models/mixtral-8x7b.json \
+	%D%/models/opt-13b.json \
+	%D%/models/phi-2.json \
+	%D%/models/phi-3-medium.json \
+	%D%/models/phi-3-mini.json \
+	%D%/models/phi-4.json \
+	%D%/models/phi-4-mini.json \
+	%D%/models/qwen-72b.json \
+	%D%/models/qwen2.5-14b.json \
+	%D%/models/qwen2.5-32b.json \
+	%D%/models/qwen2.5-72b.json \
+	%D%/models/qwen2.5-7b.json \
+	%D%/models/qwen3-14b.json \
+	%D%/models/qwen3-235b-a22b.json \
+	%D%/models/qwen3-30b-a3b.json \
+	%D%/models/qwen3-32b.json \
+	%D%/models/qwen3-8b.json \
+	%D%/models/qwen3-next-80b-a3b.json \
+	%D%/models/yi-34b.json
 KV_HARDWARE_PROFILES = \
 	%D%/hardware/a100-40gb.yaml \
 	%D%/hardware/a100-80gb.yaml \

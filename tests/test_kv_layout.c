@@ -1,0 +1,218 @@
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/kv_layout.h"
+#include "sim/model.h"
+#include "tests/model_facts.h"
+#include "tests/support.h"
+
+static struct kv_model *load(const char *name)
+{
+	struct kv_error err;
+	struct kv_model *model = kv_model_load(name, &err);
+
+	ck_assert_msg(model != NULL, "%s", err.text);
+	return model;
+}
+
+static struct kv_layout_options options(const char *cache, uint32_t tp)
+{
+	struct kv_error err;
+	struct kv_layout_options o = {.block_size = 16, .tensor_parallel = tp, .cache = kv_cache_format_find(cache, &err)};
+
+	ck_assert_msg(o.cache != NULL, "%s", err.text);
+	return o;
+}
+
+static struct kv_layout plan(const char *name, const struct kv_layout_options *o)
+{
+	struct kv_model *model = load(name);
+	struct kv_error err;
+	struct kv_layout layout;
+
+	ck_assert_msg(kv_layout_plan(model, o, &layout, &err) == 0, "%s", err.text);
+	kv_model_free(model);
+	return layout;
+}
+
+START_TEST(bytes_per_token_are_the_published_ones)
+{
+	const struct model_facts *facts = &model_facts[_i];
+	struct kv_layout_options wide = options("auto", 1), narrow = options("fp8", 1);
+	struct kv_layout layout = plan(facts->name, &wide);
+
+	ck_assert_uint_eq(layout.growing_bytes, facts->growing);
+	ck_assert_uint_eq(layout.growing_bytes + layout.windowed_bytes, facts->inside_window);
+	ck_assert_uint_eq(layout.state_bytes, facts->state);
+	layout = plan(facts->name, &narrow);
+	ck_assert_uint_eq(layout.growing_bytes + layout.windowed_bytes, facts->inside_window_fp8);
+}
+END_TEST
+
+/* 40 GiB of KV memory, blocks of 16, 8,192 batched tokens, asynchronous scheduling: engine-semantics.md 1.9. */
+static const struct {
+	const char *name;
+	const char *groups;  /* kind initial and layers of each */
+	uint64_t page_bytes, blocks, request_blocks;
+	double concurrency;
+	uint64_t length;
+} real_layouts[] = {
+	{"llama-3.1-8b", "f32", 2097152, 20480, 8192, 2.50, 131072},
+	{"gpt-oss-120b", "f18 s18", 589824, 72817, 8192 + 1033, 7.89, 131072},
+	{"gemma-3-27b", "f10 s9 s9 s9 s9 s8 s8", 1310720, 32768, 8192 + 6 * 1089, 2.23, 131072},
+	{"gemma-2-27b", "f23 s23", 3014656, 14246, 512 + 513, 13.90, 8192},
+	{"llama-4-scout", "f12 c12 c12 c12", 786432, 54613, 8192 + 3 * 1536, 4.27, 131072},
+	{"deepseek-v3", "m61", 1124352, 38199, 8192, 4.66, 131072},
+	{"qwen3-next-80b-a3b", "f12 r12 r12 r12", 13369344, 3212, 241 + 3, 13.16, 131072},
+};
+
+START_TEST(groups_pages_and_request_blocks_are_those_of_real_engines)
+{
+	struct kv_layout_options o = options("auto", 1);
+	struct kv_layout layout = plan(real_layouts[_i].name, &o);
+	uint64_t blocks = (40ull << 30) / layout.page_bytes;
+	uint64_t request = kv_layout_request_blocks(&layout, real_layouts[_i].length, 2 * 8192);
+	static const char initials[] = "fmscr";
+	char groups[256] = "";
+
+	for (uint32_t i = 0; i < layout.groups; i++)
+		sprintf(groups + strlen(groups), "%s%c%u", i ? " " : "", initials[layout.group[i].kind], layout.group[i].layers);
+	ck_assert_str_eq(groups, real_layouts[_i].groups);
+	ck_assert_uint_eq(layout.page_bytes, real_layouts[_i].page_bytes);
+	ck_assert_uint_eq(blocks, real_layouts[_i].blocks);
+	ck_assert_uint_eq(request, real_layouts[_i].request_blocks);
+	ck_assert_double_eq_tol((double)blocks / request, real_layouts[_i].concurrency, 0.005);
+}
+END_TEST
+
+START_TEST(state_makes_the_attention_block_grow)
+{
+	struct kv_layout_options o = options("auto", 1);
+	struct kv_layout layout = plan("qwen3-next-80b-a3b", &o);
+
+	ck_assert_uint_eq(layout.group[0].block_size, 544);
+	ck_assert_uint_eq(layout.state_bytes, 36 * 1097728);
+}
+END_TEST
+
+START_TEST(windowed_and_chunked_requests_hold_window_plus_tokens_in_flight)
+{
+	struct kv_layout layout = {0};
+	struct kv_group sliding = {KV_GROUP_SLIDING_WINDOW, 1, 1024, 16, 1};
+	struct kv_group chunked = {KV_GROUP_CHUNKED_LOCAL, 1, 1024, 16, 1};
+
+	ck_assert_uint_eq(kv_group_request_blocks(&layout, &sliding, 1000000, 1024), 129);
+	ck_assert_uint_eq(kv_group_request_blocks(&layout, &sliding, 1000000, 2048), 193);
+	ck_assert_uint_eq(kv_group_request_blocks(&layout, &chunked, 1000000, 1024), 128);
+	ck_assert_uint_eq(kv_group_request_blocks(&layout, &chunked, 1000000, 2048), 192);
+	ck_assert_uint_eq(kv_group_request_blocks(&layout, &sliding, 100, 1024), 8);
+}
+END_TEST
+
+static const struct {
+	const char *name;
+	uint32_t tp;
+	uint64_t token_bytes, page_bytes;
+} split[] = {
+	{"llama-3.1-70b", 4, 81920, 1310720},
+	{"llama-3.1-70b", 16, 40960, 655360},  /* still one KV head a rank */
+	{"deepseek-v3", 8, 70272, 1124352},    /* the latent is whole on every rank */
+	{"qwen3-235b-a22b", 4, 48128, 770048},
+};
+
+START_TEST(kv_heads_split_down_to_one_a_rank_and_latents_do_not)
+{
+	struct kv_layout_options o = options("auto", split[_i].tp);
+	struct kv_layout layout = plan(split[_i].name, &o);
+
+	ck_assert_uint_eq(layout.growing_bytes, split[_i].token_bytes);
+	ck_assert_uint_eq(layout.page_bytes, split[_i].page_bytes);
+}
+END_TEST
+
+START_TEST(without_groups_windowed_layers_hold_everything)
+{
+	struct kv_layout_options o = options("auto", 1);
+	struct kv_layout layout;
+
+	o.whole_context = true;
+	layout = plan("gemma-3-27b", &o);
+	ck_assert_uint_eq(layout.groups, 1);
+	ck_assert_uint_eq(layout.growing_bytes, 507904);
+	ck_assert_uint_eq(layout.page_bytes, 16 * 507904);
+}
+END_TEST
+
+START_TEST(scales_are_counted_apart)
+{
+	struct kv_layout_options o = options("fp8_per_token_head", 1);
+	struct kv_layout layout = plan("llama-3.1-8b", &o);
+
+	ck_assert_uint_eq(layout.metadata_bytes, 32 * 2 * 8 * 4);
+	ck_assert_uint_eq(layout.growing_bytes, 65536 + layout.metadata_bytes);
+	o = options("nvfp4", 1);
+	layout = plan("llama-3.1-8b", &o);
+	ck_assert_uint_eq(layout.growing_bytes, 32 * 2 * 8 * (64 + 8));
+	ck_assert_uint_eq(layout.metadata_bytes, 32 * 2 * 8 * 8);
+}
+END_TEST
+
+START_TEST(the_sparse_mla_format_takes_656_bytes_a_layer)
+{
+	struct kv_layout_options o = options("fp8_ds_mla", 1);
+	struct kv_layout layout = plan("deepseek-v3", &o);
+	struct kv_model *dense = load("llama-3.1-8b");
+	struct kv_error err;
+
+	ck_assert_uint_eq(layout.growing_bytes, 40016);
+	ck_assert_int_ne(kv_layout_plan(dense, &o, &layout, &err), 0);
+	ck_assert_ptr_nonnull(strstr(err.text, "MLA"));
+	kv_model_free(dense);
+}
+END_TEST
+
+START_TEST(unknown_cache_formats_list_the_valid_ones)
+{
+	struct kv_error err;
+
+	ck_assert_ptr_null(kv_cache_format_find("fp7x", &err));
+	ck_assert_int_eq(err.status, KV_EXIT_USAGE);
+	ck_assert_ptr_nonnull(strstr(err.text, "fp8"));
+}
+END_TEST
+
+START_TEST(a_split_that_does_not_go_is_refused)
+{
+	struct kv_layout_options o = options("auto", 3);
+	struct kv_model *model = load("llama-3.1-8b");
+	struct kv_layout layout;
+	struct kv_error err;
+
+	ck_assert_int_ne(kv_layout_plan(model, &o, &layout, &err), 0);
+	ck_assert_int_eq(err.status, KV_EXIT_USAGE);
+	ck_assert_ptr_nonnull(strstr(err.text, "32 query heads"));
+	kv_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kv_layout");
+	TCase *tc = tcase_create("kv_layout");
+
+	tcase_add_loop_test(tc, bytes_per_token_are_the_published_ones, 0, MODEL_FACTS);
+	tcase_add_loop_test(tc, groups_pages_and_request_blocks_are_those_of_real_engines, 0,
+	                    sizeof real_layouts / sizeof *real_layouts);
+	tcase_add_test(tc, state_makes_the_attention_block_grow);
+	tcase_add_test(tc, windowed_and_chunked_requests_hold_window_plus_tokens_in_flight);
+	tcase_add_loop_test(tc, kv_heads_split_down_to_one_a_rank_and_latents_do_not, 0, sizeof split / sizeof *split);
+	tcase_add_test(tc, without_groups_windowed_layers_hold_everything);
+	tcase_add_test(tc, scales_are_counted_apart);
+	tcase_add_test(tc, the_sparse_mla_format_takes_656_bytes_a_layer);
+	tcase_add_test(tc, unknown_cache_formats_list_the_valid_ones);
+	tcase_add_test(tc, a_split_that_does_not_go_is_refused);
+	suite_add_tcase(suite, tc);
+	return kv_run_suite(suite);
+}
