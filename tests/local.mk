@@ -26,6 +26,26 @@ KV_CHECK_TESTS =
 check_PROGRAMS += $(KV_CHECK_TESTS)
 TESTS += $(KV_CHECK_TESTS)
 
+KV_CHECK_TESTS += test_distribution
+test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
+test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_distribution_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_number_text
+test_number_text_SOURCES = %D%/test_number_text.c %D%/support.h
+test_number_text_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_number_text_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_output_file
+test_output_file_SOURCES = %D%/test_output_file.c %D%/support.h
+test_output_file_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_output_file_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_results
+test_results_SOURCES = %D%/test_results.c %D%/support.h
+test_results_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_results_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_yaml_tree
 test_yaml_tree_SOURCES = %D%/test_yaml_tree.c %D%/support.h
 test_yaml_tree_CPPFLAGS = $(KV_TEST_CPPFLAGS)
@@ -65,20 +85,6 @@ KV_CHECK_TESTS += test_quantity
 test_quantity_SOURCES = %D%/test_quantity.c %D%/support.h
 test_quantity_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_quantity_LDADD = $(KV_TEST_LIBS)
-KV_CHECK_TESTS += test_number_text
-test_number_text_SOURCES = %D%/test_number_text.c %D%/support.h
-test_number_text_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_number_text_LDADD = $(KV_TEST_LIBS)
-
-KV_CHECK_TESTS += test_output_file
-test_output_file_SOURCES = %D%/test_output_file.c %D%/support.h
-test_output_file_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_output_file_LDADD = $(KV_TEST_LIBS)
-
-KV_CHECK_TESTS += test_distribution
-test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
-test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_distribution_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_hardware
 test_hardware_SOURCES = %D%/test_hardware.c %D%/support.h

@@ -1,0 +1,73 @@
+/* Time-weighted sums and maxima of the levels of struct kv_state over an interval of simulated time. Sums are exact
+ * integers, so intervals add up to the run to the last unit. A maximum counts only what held for some time. */
+#ifndef KV_RESULTS_LEVEL_SUMS_H
+#define KV_RESULTS_LEVEL_SUMS_H
+
+#include <stdint.h>
+
+#include "sim/record.h"
+#include "sim/units.h"
+
+enum kv_level {
+	KV_LEVEL_FILLED,    /* slots, as are the next two; they sum to pinned blocks * block size */
+	KV_LEVEL_RESERVED,
+	KV_LEVEL_WASTE,
+	KV_LEVEL_PINNED,    /* blocks, as are the next two; they sum to the pool */
+	KV_LEVEL_CACHED,
+	KV_LEVEL_FREE,
+	KV_LEVEL_RUNNING,   /* requests, as are all others */
+	KV_LEVEL_IN_FLIGHT,
+	KV_LEVEL_WAITING,   /* one for each enum kv_waiting_reason */
+	KV_LEVELS = KV_LEVEL_WAITING + KV_WAIT_REASONS
+};
+
+struct kv_level_sums {
+	kv_time length;
+	kv_integral sum[KV_LEVELS];
+	uint64_t max[KV_LEVELS];
+};
+
+static inline void kv_level_sums_put(struct kv_level_sums *sums, enum kv_level level, uint64_t value, uint64_t length)
+{
+	sums->sum[level] += (kv_integral)value * length;
+	if (value > sums->max[level])
+		sums->max[level] = value;
+}
+
+/* The state held for `length` > 0 nanoseconds. */
+static inline void kv_level_sums_add(struct kv_level_sums *sums, const struct kv_state *state, uint32_t block_size,
+                                     kv_time length)
+{
+	uint64_t ns = (uint64_t)length;
+
+	sums->length += length;
+	kv_level_sums_put(sums, KV_LEVEL_FILLED, state->filled_slots, ns);
+	kv_level_sums_put(sums, KV_LEVEL_RESERVED,
+	                  state->pinned_blocks * block_size - state->filled_slots - state->waste_slots, ns);
+	kv_level_sums_put(sums, KV_LEVEL_WASTE, state->waste_slots, ns);
+	kv_level_sums_put(sums, KV_LEVEL_PINNED, state->pinned_blocks, ns);
+	kv_level_sums_put(sums, KV_LEVEL_CACHED, state->cached_blocks, ns);
+	kv_level_sums_put(sums, KV_LEVEL_FREE, state->free_blocks, ns);
+	kv_level_sums_put(sums, KV_LEVEL_RUNNING, state->running, ns);
+	kv_level_sums_put(sums, KV_LEVEL_IN_FLIGHT, state->in_flight, ns);
+	for (int i = 0; i < KV_WAIT_REASONS; i++)
+		kv_level_sums_put(sums, KV_LEVEL_WAITING + i, state->waiting[i], ns);
+}
+
+static inline void kv_level_sums_merge(struct kv_level_sums *sums, const struct kv_level_sums *more)
+{
+	sums->length += more->length;
+	for (int i = 0; i < KV_LEVELS; i++) {
+		sums->sum[i] += more->sum[i];
+		if (more->max[i] > sums->max[i])
+			sums->max[i] = more->max[i];
+	}
+}
+
+/* 0 for an empty interval. */
+static inline double kv_level_mean(const struct kv_level_sums *sums, enum kv_level level)
+{
+	return sums->length > 0 ? (double)sums->sum[level] / (double)sums->length : 0;
+}
+
+#endif

@@ -1,0 +1,351 @@
+#include "config.h"
+
+#include "results/results.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "results/events_csv.h"
+#include "results/manifest.h"
+#include "results/number_text.h"
+#include "results/output_file.h"
+#include "results/requests_csv.h"
+#include "results/result_folder.h"
+#include "results/summary.h"
+#include "results/timeline.h"
+#include "sim/memory.h"
+#include "sim/quantity.h"
+
+struct kv_results {
+	struct kv_results_options options;
+	const struct kv_run_info *info;
+	struct kv_sink sink;
+
+	kv_time now;                   /* of the last advance */
+	kv_time next_cut;              /* where `segment` must end next: warm-up or interval */
+	bool measuring;                /* the warm-up is over */
+	struct kv_level_sums segment;  /* since the last cut */
+	struct kv_summary summary;
+	struct kv_timeline timeline;   /* in use if its file is there */
+
+	char *dir;
+	bool created, finished;
+	struct kv_output *file[KV_FILES];  /* NULL = not asked for */
+};
+
+/* --- the sink ---------------------------------------------------------------------------------------------------- */
+
+static void choose_next_cut(struct kv_results *results)
+{
+	results->next_cut = KV_TIME_MAX;
+	if (!results->measuring)
+		results->next_cut = results->options.warmup;
+	if (results->file[KV_FILE_TIMELINE] != NULL && results->timeline.next < results->next_cut)
+		results->next_cut = results->timeline.next;
+}
+
+static void take_segment(struct kv_results *results)
+{
+	if (results->measuring)
+		kv_level_sums_merge(&results->summary.levels, &results->segment);
+	if (results->file[KV_FILE_TIMELINE] != NULL)
+		kv_timeline_add(&results->timeline, &results->segment);
+	results->segment = (struct kv_level_sums){0};
+}
+
+static void cut(struct kv_results *results, const struct kv_state *state)
+{
+	take_segment(results);
+	if (!results->measuring && results->now == results->options.warmup) {
+		results->measuring = true;
+		kv_summary_start_measuring(&results->summary, state, results->now);
+	}
+	if (results->file[KV_FILE_TIMELINE] != NULL && results->now == results->timeline.next)
+		kv_timeline_cut(&results->timeline, state);
+	choose_next_cut(results);
+}
+
+static void hold(struct kv_results *results, const struct kv_state *state, kv_time time)
+{
+	if (time == results->now)
+		return;
+	kv_level_sums_add(&results->segment, state, results->info->block_size, time - results->now);
+	results->now = time;
+}
+
+static void prepare_timeline(struct kv_results *results, kv_time time)
+{
+	if (results->file[KV_FILE_TIMELINE] == NULL)
+		return;
+	kv_timeline_prepare(&results->timeline, time);
+	choose_next_cut(results);
+}
+
+static void advance(void *self, const struct kv_state *state, kv_time time)
+{
+	struct kv_results *results = self;
+
+	if (results->summary.first_start == KV_TIME_NONE && state->in_flight > 0)
+		results->summary.first_start = results->now;
+	if (time >= results->next_cut)
+		prepare_timeline(results, time);
+	while (time >= results->next_cut) {
+		hold(results, state, results->next_cut);
+		cut(results, state);
+	}
+	hold(results, state, time);
+}
+
+static void step(void *self, const struct kv_step *taken)
+{
+	struct kv_results *results = self;
+
+	kv_summary_step(&results->summary, taken);
+}
+
+static void token_gap(void *self, kv_time gap, uint64_t count)
+{
+	struct kv_results *results = self;
+
+	kv_distribution_add_weighted(&results->summary.metric[KV_METRIC_ITL], (uint64_t)gap, count);
+}
+
+static void request(void *self, const struct kv_request_record *record)
+{
+	struct kv_results *results = self;
+
+	kv_summary_request(&results->summary, record);
+	if (results->file[KV_FILE_REQUESTS] != NULL)
+		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record);
+}
+
+static void event(void *self, const struct kv_event *decided)
+{
+	struct kv_results *results = self;
+
+	kv_events_csv_row(results->file[KV_FILE_EVENTS], decided);
+}
+
+struct kv_sink *kv_results_sink(struct kv_results *results)
+{
+	return &results->sink;
+}
+
+/* --- opening ----------------------------------------------------------------------------------------------------- */
+
+static bool is_asked_for(const struct kv_results_options *options, enum kv_result_file file)
+{
+	static const unsigned bits[KV_FILES] = {
+		[KV_FILE_SUMMARY] = KV_WRITE_SUMMARY, [KV_FILE_REQUESTS] = KV_WRITE_REQUESTS,
+		[KV_FILE_TIMELINE] = KV_WRITE_TIMELINE, [KV_FILE_EVENTS] = KV_WRITE_EVENTS
+	};
+
+	return file == KV_FILE_MANIFEST || (options->write & bits[file]) != 0;
+}
+
+static struct kv_output *create_file(const struct kv_results *results, const char *name, struct kv_error *err)
+{
+	char *path = kv_result_folder_path(results->dir, name);
+	struct kv_output *out = kv_output_create(path, err);
+
+	free(path);
+	return out;
+}
+
+static int create_files(struct kv_results *results, struct kv_error *err)
+{
+	for (int i = 0; i < KV_FILES; i++) {
+		if (!is_asked_for(&results->options, i))
+			continue;
+		results->file[i] = create_file(results, kv_result_file_name(i), err);
+		if (results->file[i] == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+static void start_files(struct kv_results *results)
+{
+	if (results->file[KV_FILE_REQUESTS] != NULL)
+		kv_requests_csv_header(results->file[KV_FILE_REQUESTS]);
+	if (results->file[KV_FILE_EVENTS] != NULL)
+		kv_events_csv_header(results->file[KV_FILE_EVENTS]);
+	if (results->file[KV_FILE_TIMELINE] != NULL)
+		kv_timeline_init(&results->timeline, results->options.timeline_interval, results->info->block_size,
+		                 results->info->block_bytes, results->file[KV_FILE_TIMELINE]);
+}
+
+struct kv_results *kv_results_open(const struct kv_results_options *options, const struct kv_run_info *info,
+                                   struct kv_error *err)
+{
+	struct kv_results *results;
+
+	if (options->timeline_interval != 0 && options->timeline_interval < KV_TIMELINE_SHORTEST) {
+		kv_fail(err, KV_EXIT_USAGE, "--timeline-interval: 1ms is the shortest allowed");
+		return NULL;
+	}
+	results = kv_calloc(1, sizeof *results);
+	results->options = *options;
+	results->info = info;
+	results->dir = kv_strdup(options->dir);
+	results->measuring = options->warmup == 0;
+	kv_summary_init(&results->summary, &results->options);
+	if (kv_result_folder_open(results->dir, options->force, &results->created, err) || create_files(results, err)) {
+		kv_results_free(results);
+		return NULL;
+	}
+	start_files(results);
+	choose_next_cut(results);
+	results->sink = (struct kv_sink){
+		.self = results,
+		.advance = advance,
+		.event = results->file[KV_FILE_EVENTS] != NULL ? event : NULL,
+		.step = step,
+		.token_gap = token_gap,
+		.request = request
+	};
+	return results;
+}
+
+/* --- finishing --------------------------------------------------------------------------------------------------- */
+
+/* What is still open when the run ends: the state after its last event holds until then. */
+static void end_run(struct kv_results *results, const struct kv_run_outcome *outcome)
+{
+	if (outcome->end > results->now)
+		advance(results, &outcome->final, outcome->end);
+	if (!results->measuring)
+		kv_summary_start_measuring(&results->summary, &outcome->final, outcome->end);
+	take_segment(results);
+	if (results->file[KV_FILE_TIMELINE] != NULL)
+		kv_timeline_finish(&results->timeline, &outcome->final);
+	kv_summary_finish(&results->summary, outcome);
+}
+
+/* As vLLM names it: {backend}-{rate}qps[-concurrency{N}]-{model base name}-{date}.json */
+static char *saved_name(const struct kv_run_info *info)
+{
+	char rate[KV_NUMBER_TEXT_MAX] = "inf", concurrency[32] = "", date[32], *name = NULL;
+	const char *model = info->model != NULL ? info->model : "model";
+	const char *base = strrchr(model, '/') != NULL ? strrchr(model, '/') + 1 : model;
+	time_t seconds = (time_t)(info->start_time / KV_SECOND);
+	struct tm parts;
+
+	if (isfinite(info->request_rate))
+		*kv_text_double(rate, info->request_rate) = '\0';
+	if (info->max_concurrency != 0)
+		snprintf(concurrency, sizeof concurrency, "-concurrency%u", info->max_concurrency);
+	gmtime_r(&seconds, &parts);
+	strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
+	if (asprintf(&name, "kvsim-%sqps%s-%s-%s.json", rate, concurrency, base, date) < 0)
+		kv_bug(__FILE__, __LINE__, "a file name cannot be formatted");
+	return name;
+}
+
+static int write_saved(struct kv_results *results, struct kv_error *err)
+{
+	char *name;
+	struct kv_output *out;
+	int failed;
+
+	if (!results->options.save_result)
+		return 0;
+	name = saved_name(results->info);
+	out = create_file(results, name, err);
+	free(name);
+	if (out == NULL)
+		return -1;
+	kv_summary_write_json(&results->summary, results->info, out);
+	failed = kv_output_close(out, err) || kv_output_commit(out, err);
+	kv_output_free(out);
+	return failed ? -1 : 0;
+}
+
+static int close_files(struct kv_results *results, struct kv_error *err)
+{
+	for (int i = 0; i < KV_FILES; i++)
+		if (results->file[i] != NULL && kv_output_close(results->file[i], err))
+			return -1;
+	return 0;
+}
+
+/* Files of an earlier run in this folder that this run does not write would belong to nothing. */
+static int name_files(struct kv_results *results, struct kv_error *err)
+{
+	for (int i = 0; i < KV_FILES; i++) {
+		char *path;
+
+		if (results->file[i] != NULL) {
+			if (kv_output_commit(results->file[i], err))
+				return -1;
+			continue;
+		}
+		path = kv_result_folder_path(results->dir, kv_result_file_name(i));
+		unlink(path);
+		free(path);
+	}
+	return 0;
+}
+
+static void write_list_of_files(const struct kv_results *results, struct kv_output *out)
+{
+	const char *separator = " ";
+
+	kv_output_printf(out, "Written to %s:", results->dir);
+	for (int i = 0; i < KV_FILES; i++) {
+		if (results->file[i] == NULL)
+			continue;
+		kv_output_printf(out, "%s%s", separator, kv_result_file_name(i));
+		separator = ", ";
+	}
+	kv_output_text(out, "\n");
+}
+
+static int print_summary(const struct kv_results *results, struct kv_error *err)
+{
+	struct kv_output *out;
+	int failed;
+
+	if (results->options.quiet && !results->options.json)
+		return 0;
+	out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
+	if (results->options.json) {
+		kv_summary_write_json(&results->summary, results->info, out);
+	} else {
+		kv_summary_write_text(&results->summary, results->info, out);
+		write_list_of_files(results, out);
+	}
+	failed = kv_output_close(out, err);
+	kv_output_free(out);
+	return failed;
+}
+
+int kv_results_finish(struct kv_results *results, const struct kv_run_outcome *outcome, struct kv_error *err)
+{
+	end_run(results, outcome);
+	if (results->file[KV_FILE_SUMMARY] != NULL)
+		kv_summary_write_json(&results->summary, results->info, results->file[KV_FILE_SUMMARY]);
+	kv_manifest_write(results->info, outcome, results->file[KV_FILE_MANIFEST]);
+	if (close_files(results, err) || name_files(results, err) || write_saved(results, err))
+		return -1;
+	results->finished = true;
+	return print_summary(results, err);
+}
+
+void kv_results_free(struct kv_results *results)
+{
+	if (results == NULL)
+		return;
+	for (int i = 0; i < KV_FILES; i++)
+		kv_output_free(results->file[i]);
+	if (results->created && !results->finished)
+		rmdir(results->dir);
+	kv_timeline_fini(&results->timeline);
+	kv_summary_fini(&results->summary);
+	free(results->dir);
+	free(results);
+}

@@ -1,0 +1,217 @@
+#include "config.h"
+
+#include "results/summary.h"
+
+#include <stdlib.h>
+
+#include "sim/error.h"
+#include "sim/memory.h"
+
+void kv_summary_init(struct kv_summary *summary, const struct kv_results_options *options)
+{
+	*summary = (struct kv_summary){
+		.options = options,
+		.first_start = KV_TIME_NONE,
+		.keeps_times = (options->write & KV_WRITE_SUMMARY) != 0 || options->json || options->save_result
+	};
+	for (int i = 0; i < KV_METRICS; i++)
+		kv_distribution_init(&summary->metric[i], i != KV_METRIC_ITL);
+}
+
+void kv_summary_fini(struct kv_summary *summary)
+{
+	for (int i = 0; i < KV_METRICS; i++)
+		kv_distribution_fini(&summary->metric[i]);
+	free(summary->times);
+}
+
+void kv_summary_start_measuring(struct kv_summary *summary, const struct kv_state *state, kv_time now)
+{
+	summary->levels = (struct kv_level_sums){0};
+	summary->before = *state;
+	summary->measured_from = now;
+	summary->scheduled_tokens = summary->sum_pinned_blocks = 0;
+	summary->first_start = KV_TIME_NONE;
+	summary->second = 0;
+	summary->second_tokens = summary->peak_second_tokens = 0;
+	kv_distribution_fini(&summary->metric[KV_METRIC_ITL]);
+	kv_distribution_init(&summary->metric[KV_METRIC_ITL], false);
+}
+
+/* vLLM counts tokens in whole seconds from the first start. */
+static void count_in_second(struct kv_summary *summary, kv_time end, uint64_t tokens)
+{
+	int64_t second;
+
+	if (summary->first_start == KV_TIME_NONE)
+		return;
+	second = (end - summary->first_start) / KV_SECOND;
+	if (second != summary->second) {
+		summary->second = second;
+		summary->second_tokens = 0;
+	}
+	summary->second_tokens += tokens;
+	summary->peak_second_tokens = kv_max(summary->peak_second_tokens, summary->second_tokens);
+}
+
+void kv_summary_step(struct kv_summary *summary, const struct kv_step *step)
+{
+	count_in_second(summary, step->end, step->output_tokens);
+	if (step->scheduled_tokens == 0 || step->start < summary->measured_from)
+		return;
+	summary->scheduled_tokens += step->scheduled_tokens;
+	summary->sum_pinned_blocks += step->pinned_blocks;
+}
+
+uint64_t kv_time_per_output_token(const struct kv_request_record *record)
+{
+	kv_integral gaps = record->output_tokens - 1;
+
+	if (record->output_tokens < 2)
+		return 0;
+	return (uint64_t)(((kv_integral)(record->finish - record->first_token) * 1000 + gaps / 2) / gaps);
+}
+
+static bool within(uint64_t value, kv_time objective, uint64_t unit)
+{
+	return objective == KV_TIME_NONE || (kv_integral)value <= (kv_integral)objective * unit;
+}
+
+/* One output token or none counts as a time per token of 0, as in vLLM. */
+static bool is_good(const struct kv_results_options *options, uint64_t ttft, uint64_t tpot, uint64_t e2e)
+{
+	return within(ttft, options->goodput_ttft, 1) && within(tpot, options->goodput_tpot, 1000) &&
+	       within(e2e, options->goodput_e2el, 1);
+}
+
+static void add_times(struct kv_summary *summary, const struct kv_request_record *record, uint64_t latency, uint64_t wait)
+{
+	if (!summary->keeps_times)
+		return;
+	if (record->index >= KV_DISTRIBUTION_EXACT) {
+		free(summary->times);
+		summary->times = NULL;
+		summary->times_count = 0;
+		summary->keeps_times = false;
+		return;
+	}
+	summary->times = kv_grow(summary->times, &summary->times_capacity, record->index + 1, sizeof *summary->times);
+	summary->times[record->index] = (struct kv_request_times){.latency = latency, .wait = wait, .present = true};
+	summary->times_count = kv_max(summary->times_count, record->index + 1);
+}
+
+static void add_ttft_parts(struct kv_summary *summary, const struct kv_request_record *record, uint64_t ttft)
+{
+	struct kv_distribution *metric = summary->metric;
+	uint64_t queue = (uint64_t)(record->admitted - record->queued);
+	uint64_t prefill = (uint64_t)(record->first_token - record->admitted);
+
+	KV_ASSERT((uint64_t)(record->retrieval + record->frontend) + queue + prefill == ttft,
+	          "the parts of request %llu's time to first token do not sum to it",
+	          (unsigned long long)record->index);
+	kv_distribution_add(&metric[KV_METRIC_RETRIEVAL], (uint64_t)record->retrieval);
+	kv_distribution_add(&metric[KV_METRIC_FRONTEND], (uint64_t)record->frontend);
+	kv_distribution_add(&metric[KV_METRIC_QUEUE], queue);
+	kv_distribution_add(&metric[KV_METRIC_PREFILL], prefill);
+	kv_distribution_add(&metric[KV_METRIC_PREEMPTED], (uint64_t)record->preempted_before_first);
+}
+
+static void add_finished(struct kv_summary *summary, const struct kv_request_record *record)
+{
+	struct kv_distribution *metric = summary->metric;
+	uint64_t wait = (uint64_t)(record->sent - record->arrival);
+	uint64_t ttft = (uint64_t)(record->first_token - record->sent);
+	uint64_t e2e = (uint64_t)(record->finish - record->sent);
+	uint64_t tpot = kv_time_per_output_token(record);
+
+	KV_ASSERT(record->first_token >= record->sent && record->finish >= record->first_token,
+	          "request %llu finished before its first token", (unsigned long long)record->index);
+	kv_distribution_add(&metric[KV_METRIC_TTFT], ttft);
+	kv_distribution_add(&metric[KV_METRIC_E2EL], e2e);
+	kv_distribution_add(&metric[KV_METRIC_CLIENT_WAIT], wait);
+	kv_distribution_add(&metric[KV_METRIC_E2EL_WITH_WAIT], e2e + wait);
+	if (record->output_tokens > 1)
+		kv_distribution_add(&metric[KV_METRIC_TPOT], tpot);
+	add_ttft_parts(summary, record, ttft);
+	add_times(summary, record, e2e, wait);
+	summary->input_tokens += record->prompt_tokens;
+	summary->output_tokens += record->output_tokens;
+	if (is_good(summary->options, ttft, tpot, e2e))
+		summary->good++;
+}
+
+void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record)
+{
+	if (record->arrival < summary->options->warmup)
+		return;
+	summary->requests++;
+	summary->status[record->status]++;
+	summary->reason[record->reason]++;
+	summary->recomputed_tokens += record->recomputed_tokens;
+	if (record->status == KV_FINISHED)
+		add_finished(summary, record);
+	else
+		add_times(summary, record, 0,
+		          record->sent == KV_TIME_NONE ? 0 : (uint64_t)(record->sent - record->arrival));
+}
+
+static void take_stats(const struct kv_distribution *d, const struct kv_results_options *options, double unit,
+                       struct kv_metric_stats *stats)
+{
+	static const double always[] = {50, 99};
+	double found[2];
+
+	stats->mean = kv_distribution_mean(d) / unit;
+	stats->deviation = kv_distribution_deviation(d) / unit;
+	stats->maximum = d->count > 0 ? (double)d->maximum / unit : 0;
+	stats->error = kv_distribution_error(d);
+	kv_distribution_percentiles(d, always, 2, found);
+	stats->median = found[0] / unit;
+	stats->p99 = found[1] / unit;
+	kv_distribution_percentiles(d, options->percentiles, options->percentile_count, stats->percentile);
+	for (size_t i = 0; i < options->percentile_count; i++)
+		stats->percentile[i] /= unit;
+}
+
+static void subtract_counters(struct kv_state *counters, const struct kv_state *before)
+{
+	counters->arrivals -= before->arrivals;
+	counters->finishes -= before->finishes;
+	counters->refusals -= before->refusals;
+	counters->drops -= before->drops;
+	counters->preemptions -= before->preemptions;
+	counters->steps -= before->steps;
+	counters->prefill_tokens -= before->prefill_tokens;
+	counters->decode_tokens -= before->decode_tokens;
+	counters->evicted_blocks -= before->evicted_blocks;
+	counters->queried_tokens -= before->queried_tokens;
+	counters->hit_tokens -= before->hit_tokens;
+	counters->readmission_queried_tokens -= before->readmission_queried_tokens;
+	counters->readmission_hit_tokens -= before->readmission_hit_tokens;
+}
+
+void kv_summary_finish(struct kv_summary *summary, const struct kv_run_outcome *outcome)
+{
+	const double milliseconds_in_ns = 1e6, milliseconds_in_ps = 1e9;
+
+	summary->outcome = *outcome;
+	summary->counters = outcome->final;
+	subtract_counters(&summary->counters, &summary->before);
+	summary->duration = outcome->end > summary->measured_from ? outcome->end - summary->measured_from : 0;
+	for (int i = 0; i < KV_METRICS; i++)
+		take_stats(&summary->metric[i], summary->options,
+		           i == KV_METRIC_TPOT ? milliseconds_in_ps : milliseconds_in_ns, &summary->stats[i]);
+}
+
+double kv_summary_rate(const struct kv_summary *summary, uint64_t count)
+{
+	if (summary->duration == 0)
+		return 0;
+	return (double)count / ((double)summary->duration / (double)KV_SECOND);
+}
+
+bool kv_has_goodput(const struct kv_results_options *options)
+{
+	return options->goodput_ttft != KV_TIME_NONE || options->goodput_tpot != KV_TIME_NONE ||
+	       options->goodput_e2el != KV_TIME_NONE;
+}

@@ -1,0 +1,97 @@
+/* What summary.json, the console and the report say about a run, gathered as it goes.
+ *
+ * Metrics are over requests that arrived at or after the warm-up time; latencies over those of them that finished, as
+ * vllm bench serve counts. Levels and counters of the engine are taken from the warm-up time on, whatever request
+ * they serve.
+ */
+#ifndef KV_RESULTS_SUMMARY_H
+#define KV_RESULTS_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "results/distribution.h"
+#include "results/level_sums.h"
+#include "results/output_file.h"
+#include "results/results.h"
+#include "sim/record.h"
+#include "sim/simulation.h"
+
+enum kv_metric {
+	KV_METRIC_TTFT,
+	KV_METRIC_TPOT,         /* (e2e - ttft) / (output - 1), requests of at least two output tokens */
+	KV_METRIC_ITL,          /* gaps between tokens, pooled over requests */
+	KV_METRIC_E2EL,
+	KV_METRIC_CLIENT_WAIT,
+	KV_METRIC_E2EL_WITH_WAIT,
+	KV_METRIC_RETRIEVAL,    /* the parts of TTFT */
+	KV_METRIC_FRONTEND,
+	KV_METRIC_QUEUE,
+	KV_METRIC_PREFILL,
+	KV_METRIC_PREEMPTED,    /* of which preempted, before the first token */
+	KV_METRICS
+};
+
+struct kv_metric_stats {
+	double mean, median, deviation, p99, maximum;    /* ms */
+	double percentile[KV_PERCENTILES_MAX];           /* ms, of options.percentiles */
+	double error;                                    /* largest relative error of the percentiles */
+};
+
+/* latency and wait of one request for the arrays of summary.json, in ns; excluded: arrived in the warm-up. */
+struct kv_request_times {
+	uint64_t latency, wait;
+	bool present;
+};
+
+struct kv_summary {
+	const struct kv_results_options *options;
+
+	struct kv_level_sums levels;
+	struct kv_state before;              /* counters at the warm-up time */
+	kv_time measured_from;
+
+	uint64_t scheduled_tokens, sum_pinned_blocks;
+	kv_time first_start;                 /* KV_TIME_NONE until a request has been sent */
+	int64_t second;                      /* since first_start, of the tokens below */
+	uint64_t second_tokens, peak_second_tokens;
+
+	uint64_t status[KV_UNFINISHED + 1], reason[KV_REASONS];
+	uint64_t input_tokens, output_tokens;  /* of finished requests */
+	uint64_t good;
+	uint64_t recomputed_tokens;
+	struct kv_distribution metric[KV_METRICS];
+
+	bool keeps_times;                    /* all indices so far are below KV_DISTRIBUTION_EXACT */
+	struct kv_request_times *times;
+	size_t times_capacity, times_count;
+
+	/* Set by kv_summary_finish. */
+	struct kv_run_outcome outcome;
+	struct kv_state counters;            /* from the warm-up time on */
+	kv_time duration;
+	uint64_t requests;                   /* counted in the metrics */
+	struct kv_metric_stats stats[KV_METRICS];
+};
+
+void kv_summary_init(struct kv_summary *summary, const struct kv_results_options *options);
+void kv_summary_fini(struct kv_summary *summary);
+
+/* The warm-up ends now: counters so far are not counted. */
+void kv_summary_start_measuring(struct kv_summary *summary, const struct kv_state *state, kv_time now);
+
+void kv_summary_step(struct kv_summary *summary, const struct kv_step *step);
+void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record);
+void kv_summary_finish(struct kv_summary *summary, const struct kv_run_outcome *outcome);
+
+/* A second of measured time; 0 if there was none. After kv_summary_finish. */
+double kv_summary_rate(const struct kv_summary *summary, uint64_t count);
+bool kv_has_goodput(const struct kv_results_options *options);
+
+/* Picoseconds; 0 for fewer than two output tokens. */
+uint64_t kv_time_per_output_token(const struct kv_request_record *record);
+
+void kv_summary_write_json(const struct kv_summary *summary, const struct kv_run_info *info, struct kv_output *out);
+void kv_summary_write_text(const struct kv_summary *summary, const struct kv_run_info *info, struct kv_output *out);
+
+#endif
