@@ -17,7 +17,12 @@ libkvsim_a_SOURCES += \
 	%D%/csv_table.c %D%/csv_table.h \
 	%D%/engine_config.h \
 	%D%/engine_profile.c %D%/engine_profile.h \
+	%D%/engine.c %D%/engine.h \
 	%D%/error.c %D%/error.h \
+	%D%/heap.c %D%/heap.h \
+	%D%/invariants.c \
+	%D%/live.c \
+	%D%/live_blocks.c \
 	%D%/hardware.c %D%/hardware.h \
 	%D%/kv_layout.c %D%/kv_layout.h \
 	%D%/latency.c %D%/latency.h \
@@ -38,6 +43,9 @@ libkvsim_a_SOURCES += \
 	%D%/request.h \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/simulation.h \
+	%D%/simulation.c \
+	%D%/steady.c \
+	%D%/step_wheel.c %D%/step_wheel.h \
 	%D%/units.h \
 	%D%/weights.c %D%/weights.h \
 	%D%/yaml_tree.c %D%/yaml_tree.h
