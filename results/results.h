@@ -59,7 +59,7 @@ int kv_results_parse_percentiles(const char *list, struct kv_results_options *op
 /* "ttft:500,tpot:50,e2el:9000" in milliseconds, as vllm bench serve takes them; also separated by blanks. */
 int kv_results_parse_goodput(const char *list, struct kv_results_options *options, struct kv_error *err);
 
-struct kv_budget_line {
+struct kv_run_budget_line {
 	const char *item;
 	int64_t bytes;
 	const char *source;  /* given, config, profile, assumed, computed ... */
@@ -91,7 +91,7 @@ struct kv_run_info {
 	uint64_t kv_cache_bytes;     /* per rank */
 	uint32_t max_model_len;
 	const char *pool_source;     /* how the pool was sized, in a few words */
-	const struct kv_budget_line *budget;
+	const struct kv_run_budget_line *budget;
 	size_t budget_count;
 
 	const char *trace;           /* file as named; NULL = standard input */
