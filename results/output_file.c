@@ -13,7 +13,7 @@
 
 #include "sim/memory.h"
 
-#define BUFFER_SIZE ((size_t)256 * 1024)
+#define BUFFER_SIZE ((size_t)64 * 1024)
 
 struct kv_output {
 	int descriptor;      /* -1 = closed */
