@@ -105,4 +105,28 @@ KV_CHECK_TESTS += test_weights
 test_weights_SOURCES = %D%/test_weights.c %D%/model_facts.h %D%/support.h
 test_weights_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_weights_LDADD = $(KV_TEST_LIBS)
+KV_CHECK_TESTS += test_number
+test_number_SOURCES = %D%/test_number.c %D%/support.h
+test_number_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_number_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_window
+test_window_SOURCES = %D%/test_window.c %D%/support.h
+test_window_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_window_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_input
+test_input_SOURCES = %D%/test_input.c %D%/support.h %D%/trace_file.h
+test_input_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_input_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_trace
+test_trace_SOURCES = %D%/test_trace.c %D%/support.h %D%/trace_file.h
+test_trace_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_trace_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_trace_errors
+test_trace_errors_SOURCES = %D%/test_trace_errors.c %D%/support.h %D%/trace_file.h
+test_trace_errors_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_trace_errors_LDADD = $(KV_TEST_LIBS)
 endif

@@ -17,7 +17,7 @@ static const int64_t power_of_ten[] = {
 enum { MAX_POWER = 18, MAX_EXPONENT = 400 };
 
 struct decimal {
-	uint64_t mantissa;  /* below 10^18 */
+	uint64_t mantissa;  /* below 10^19 */
 	int exponent;
 	bool any_digit, inexact;
 };
@@ -27,10 +27,10 @@ static inline bool is_digit(char c)
 	return (unsigned char)(c - '0') <= 9;
 }
 
-/* Digits beyond the eighteenth no longer change a rounded result that fits 64 bits, except that they exist. */
+/* Digits beyond the nineteenth no longer change a rounded result that fits 64 bits, except that they exist. */
 static inline void add_digit(struct decimal *d, char c, int step)
 {
-	if (d->mantissa < (uint64_t)power_of_ten[MAX_POWER - 1]) {
+	if (d->mantissa < (uint64_t)power_of_ten[MAX_POWER]) {
 		d->mantissa = d->mantissa * 10 + (uint64_t)(c - '0');
 		d->exponent -= step;
 	} else {
