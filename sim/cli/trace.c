@@ -13,6 +13,7 @@
 
 #include "results/number_text.h"
 #include "results/output_file.h"
+#include "sim/cli/command.h"
 #include "sim/names.h"
 #include "sim/quantity.h"
 #include "workloads/trace.h"
@@ -214,32 +215,28 @@ static int validate(int argc, char **argv)
 	if (trace != NULL && drain(kv_trace_source(trace), &err) == 0)
 		status = report(&arguments, trace, &err);
 	kv_trace_close(trace);
-	if (status != 0)
-		fprintf(stderr, "kvsim: %s\n", err.text);
-	return status == 0 ? KV_EXIT_OK : (int)err.status;
+	return status == 0 ? KV_EXIT_OK : kv_cli_fail(&err);
 }
 
-static const struct action {
-	const char *name;
-	const char *title;  /* as help and errors call it */
-	int (*run)(int argc, char **argv);
-} actions[] = {
-	{"validate", "kvsim trace validate", validate}
+static const struct kv_command actions[] = {
+	{"validate", "read and check a trace, print counts", validate}
 };
 
 enum { ACTIONS = sizeof actions / sizeof *actions };
 
 static void print_help(FILE *to)
 {
-	fputs("Usage: kvsim trace validate [OPTION...] FILE\n"
-	      "  validate   read and check a trace, print counts\n"
-	      "'kvsim trace ACTION --help' tells more.\n", to);
+	fputs("Usage: kvsim trace ACTION [ARGUMENT...]\n\nActions:\n", to);
+	for (int i = 0; i < ACTIONS; i++)
+		fprintf(to, "  %-10s %s\n", actions[i].name, actions[i].summary);
+	fputs("\n'kvsim trace ACTION --help' tells more about each.\n", to);
 }
 
 int kv_cli_trace(int argc, char **argv)
 {
 	const char *names[ACTIONS];
 	struct kv_error err;
+	char title[64];
 
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0) {
 		print_help(argc < 2 ? stderr : stdout);
@@ -248,11 +245,11 @@ int kv_cli_trace(int argc, char **argv)
 	for (int i = 0; i < ACTIONS; i++) {
 		names[i] = actions[i].name;
 		if (strcmp(argv[1], actions[i].name) == 0) {
-			argv[1] = (char *)actions[i].title;
+			snprintf(title, sizeof title, "kvsim trace %s", actions[i].name);
+			argv[1] = title;
 			return actions[i].run(argc - 1, argv + 1);
 		}
 	}
 	kv_fail_unknown(&err, KV_EXIT_USAGE, "trace action", argv[1], names, ACTIONS);
-	fprintf(stderr, "kvsim: %s\n", err.text);
-	return (int)err.status;
+	return kv_cli_fail(&err);
 }
