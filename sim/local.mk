@@ -29,6 +29,7 @@ libkvsim_a_SOURCES += \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/latency_setup.c %D%/latency_setup.h \
 	%D%/memory.c %D%/memory.h \
+	%D%/memory_budget.c %D%/memory_budget.h \
 	%D%/model.c %D%/model.h \
 	%D%/model_config.c %D%/model_config.h \
 	%D%/model_family.c %D%/model_family.h \

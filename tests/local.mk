@@ -129,4 +129,9 @@ KV_CHECK_TESTS += test_trace_errors
 test_trace_errors_SOURCES = %D%/test_trace_errors.c %D%/support.h %D%/trace_file.h
 test_trace_errors_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_trace_errors_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_memory_budget
+test_memory_budget_SOURCES = %D%/test_memory_budget.c %D%/support.h
+test_memory_budget_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_memory_budget_LDADD = $(KV_TEST_LIBS)
 endif
