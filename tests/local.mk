@@ -19,6 +19,9 @@ liboracle_a_SOURCES = \
 	%D%/oracle/oracle.c %D%/oracle/oracle.h \
 	%D%/workload.c %D%/workload.h
 
+dist_check_SCRIPTS += %D%/cli/trace_validate.sh
+TESTS += %D%/cli/trace_validate.sh
+
 if HAVE_CHECK
 KV_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 KV_TEST_LIBS = $(KV_LIBS) $(CHECK_LIBS)

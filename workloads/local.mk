@@ -14,3 +14,10 @@ libkvsim_a_SOURCES += \
 	%D%/row.c \
 	%D%/trace.c %D%/trace.h \
 	%D%/window.c %D%/window.h
+
+samplesdir = $(pkgdatadir)/samples
+dist_samples_DATA = \
+	%D%/samples/README.md \
+	%D%/samples/chat.csv \
+	%D%/samples/long-documents.csv \
+	%D%/samples/long-documents.yaml

@@ -1,0 +1,124 @@
+# kvsim trace validate: output, exit statuses, standard input, compressed files.
+kvsim=$builddir/kvsim
+samples=$srcdir/workloads/samples
+scratch=$(mktemp -d) || exit 99
+trap 'rm -rf "$scratch"' EXIT
+cases=0
+
+# expect NAME STATUS: compares the exit status and output ($scratch/out) with the wanted text on standard input.
+expect() {
+	cases=$((cases + 1))
+	cat >"$scratch/wanted"
+	if [ "$status" -eq "$2" ] && cmp -s "$scratch/wanted" "$scratch/out"; then
+		echo "ok $cases - $1"
+	else
+		echo "not ok $cases - $1"
+		echo "# exit status $status, wanted $2"
+		diff "$scratch/wanted" "$scratch/out" | sed 's/^/# /'
+	fi
+}
+
+run() {
+	(cd "$scratch" && "$kvsim" "$@") >"$scratch/raw" 2>&1
+	status=$?
+	sed -E 's/[0-9a-f]{32}/HASH/' "$scratch/raw" >"$scratch/out"
+}
+
+cp "$samples/chat.csv" "$scratch"
+run trace validate chat.csv
+expect 'counts as text' 0 <<END
+File                    chat.csv
+Format                  kvsim (the native trace: CSV with a header, or JSON lines)
+Rows read               600
+Requests                600
+Rows left out           0
+Rows out of order       0
+Rows at equal times     1
+Unknown keys            0
+Requests without output 0
+First arrival (s)       0.43
+Last arrival (s)        571.136
+Prompt tokens           688775
+Output tokens           154013
+Prefix identity         yes, in 600 requests
+XXH128                  HASH
+END
+
+printf 'arrival_s,prompt_tokens,output_tokens\n0,5,1\n1,x,1\n2.5,7,0\n' >"$scratch/bad.csv"
+run trace validate bad.csv
+expect 'a bad row stops it' 65 <<END
+kvsim: bad.csv:3: prompt_tokens: 'x' is not a number; allowed: a whole number of tokens from 0 to 1000000000
+END
+
+run trace validate --json --skip-bad-rows bad.csv
+expect 'counts as JSON, with what was left out' 0 <<END
+{
+  "file": "bad.csv",
+  "format": "kvsim",
+  "rows": 3,
+  "requests": 2,
+  "left_out": {
+    "not_a_number": 1
+  },
+  "out_of_order": 0,
+  "equal_times": 0,
+  "unknown_keys": 0,
+  "zero_outputs": 1,
+  "first_arrival_s": 0.0,
+  "last_arrival_s": 2.5,
+  "prompt_tokens": 12,
+  "output_tokens": 1,
+  "prefix_identity": false,
+  "named_prompts": 0,
+  "xxh128": "HASH"
+}
+END
+
+run trace validate missing.csv
+expect 'a missing file' 66 <<END
+kvsim: missing.csv: No such file or directory
+END
+
+gzip -c "$scratch/bad.csv" | (cd "$scratch" && "$kvsim" trace validate --skip-bad-rows - ) >"$scratch/out" 2>&1
+status=$?
+grep -E '^(File|Requests|Rows left)' "$scratch/out" >"$scratch/some" && mv "$scratch/some" "$scratch/out"
+expect 'gzip on standard input' 0 <<END
+File                    -
+Requests                2
+Rows left out           1
+Requests without output 1
+END
+
+gzip -c "$samples/chat.csv" | head -c 3000 >"$scratch/cut.csv.gz"
+run trace validate cut.csv.gz
+expect 'a truncated gzip file' 65 <<END
+kvsim: cut.csv.gz: the gzip data is truncated: compress or download the file again
+END
+
+"$kvsim" trace validate "$samples/chat.csv" >/dev/full 2>"$scratch/out"
+status=$?
+sed 's/:.*//' "$scratch/out" >"$scratch/some" && mv "$scratch/some" "$scratch/out"
+expect 'a full disk under standard output' 74 <<END
+kvsim
+END
+
+run trace validate --rows 9:3 chat.csv
+expect 'a range that is none' 64 <<END
+kvsim trace validate: rows: '9:3' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; either may be left out
+Try \`kvsim trace validate --help' or \`kvsim trace validate --usage' for more
+information.
+END
+
+run trace validate
+expect 'no file' 64 <<END
+kvsim trace validate: FILE is missing ('-' is standard input)
+Try \`kvsim trace validate --help' or \`kvsim trace validate --usage' for more
+information.
+END
+
+run trace frobnicate
+expect 'an unknown action' 64 <<END
+kvsim: unknown trace action 'frobnicate': valid are validate
+END
+
+echo "1..$cases"
