@@ -116,27 +116,37 @@ static void add_ttft_parts(struct kv_summary *summary, const struct kv_request_r
 	kv_distribution_add(&metric[KV_METRIC_PREEMPTED], (uint64_t)record->preempted_before_first);
 }
 
+/* A request without output has no first token; its end is what its client waits for. */
+static uint64_t add_first_token(struct kv_summary *summary, const struct kv_request_record *record, uint64_t e2e)
+{
+	struct kv_distribution *metric = summary->metric;
+	uint64_t ttft = (uint64_t)(record->first_token - record->sent);
+
+	if (record->first_token == KV_TIME_NONE)
+		return e2e;
+	KV_ASSERT(record->first_token >= record->sent && record->finish >= record->first_token,
+	          "request %llu finished before its first token", (unsigned long long)record->index);
+	kv_distribution_add(&metric[KV_METRIC_TTFT], ttft);
+	if (record->output_tokens > 1)
+		kv_distribution_add(&metric[KV_METRIC_TPOT], kv_time_per_output_token(record));
+	add_ttft_parts(summary, record, ttft);
+	return ttft;
+}
+
 static void add_finished(struct kv_summary *summary, const struct kv_request_record *record)
 {
 	struct kv_distribution *metric = summary->metric;
 	uint64_t wait = (uint64_t)(record->sent - record->arrival);
-	uint64_t ttft = (uint64_t)(record->first_token - record->sent);
 	uint64_t e2e = (uint64_t)(record->finish - record->sent);
-	uint64_t tpot = kv_time_per_output_token(record);
+	uint64_t ttft = add_first_token(summary, record, e2e);
 
-	KV_ASSERT(record->first_token >= record->sent && record->finish >= record->first_token,
-	          "request %llu finished before its first token", (unsigned long long)record->index);
-	kv_distribution_add(&metric[KV_METRIC_TTFT], ttft);
 	kv_distribution_add(&metric[KV_METRIC_E2EL], e2e);
 	kv_distribution_add(&metric[KV_METRIC_CLIENT_WAIT], wait);
 	kv_distribution_add(&metric[KV_METRIC_E2EL_WITH_WAIT], e2e + wait);
-	if (record->output_tokens > 1)
-		kv_distribution_add(&metric[KV_METRIC_TPOT], tpot);
-	add_ttft_parts(summary, record, ttft);
 	add_times(summary, record, e2e, wait);
 	summary->input_tokens += record->prompt_tokens;
 	summary->output_tokens += record->output_tokens;
-	if (is_good(summary->options, ttft, tpot, e2e))
+	if (is_good(summary->options, ttft, kv_time_per_output_token(record), e2e))
 		summary->good++;
 }
 

@@ -505,6 +505,24 @@ START_TEST(goodput_counts_requests_that_meet_every_objective)
 }
 END_TEST
 
+START_TEST(a_request_without_output_has_no_first_token)
+{
+	struct kv_request_record empty = r0;
+
+	empty.first_token = KV_TIME_NONE;
+	empty.output_tokens = 0;
+	open_results();
+	record(&empty);
+	record(&r1);
+	finish_results(30 * MS);
+	ck_assert_double_eq(number("completed"), 2);
+	ck_assert_double_eq(number("total_output_tokens"), 1);
+	ck_assert_double_eq_tol(number("mean_ttft_ms"), 15, 1e-9);
+	ck_assert_double_eq_tol(number("mean_e2el_ms"), 22.5, 1e-9);
+	ck_assert_double_eq(number("mean_tpot_ms"), 0);
+}
+END_TEST
+
 START_TEST(client_side_metrics_need_a_concurrency_cap)
 {
 	info.max_concurrency = 4;
@@ -721,6 +739,7 @@ int main(void)
 	tcase_add_test(tc, warmup_leaves_out_earlier_requests_and_earlier_counts);
 	tcase_add_test(tc, a_warmup_longer_than_the_run_leaves_zeros);
 	tcase_add_test(tc, goodput_counts_requests_that_meet_every_objective);
+	tcase_add_test(tc, a_request_without_output_has_no_first_token);
 	tcase_add_test(tc, client_side_metrics_need_a_concurrency_cap);
 	tcase_add_test(tc, save_result_writes_the_same_under_the_dated_name);
 	tcase_add_test(tc, console_starts_with_the_block_of_vllm_bench_serve);
