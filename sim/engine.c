@@ -47,6 +47,7 @@ void kv_engine_fini(struct kv_engine *engine)
 	free(engine->live);
 	free(engine->running);
 	free(engine->phase);
+	free(engine->admission);
 	kv_heap_fini(&engine->waiting);
 	free(engine->eager);
 	free(engine->phase_count);
@@ -70,8 +71,8 @@ void kv_engine_update_levels(struct kv_engine *engine)
 	state->running = engine->running_count;
 }
 
-void kv_engine_event(struct kv_engine *engine, enum kv_event_kind kind, uint32_t id, kv_time time, uint64_t tokens,
-                     uint64_t blocks, const char *detail)
+void kv_engine_tell(struct kv_engine *engine, enum kv_event_kind kind, uint32_t id, kv_time time, uint64_t tokens,
+                    uint64_t blocks, const char *detail)
 {
 	const struct kv_live *live = &engine->live[id];
 	struct kv_event event = {
@@ -79,8 +80,7 @@ void kv_engine_event(struct kv_engine *engine, enum kv_event_kind kind, uint32_t
 		.request_id = live->id[0] == '\0' ? NULL : live->id, .tokens = tokens, .blocks = blocks, .detail = detail
 	};
 
-	if (engine->sink->event != NULL)
-		engine->sink->event(engine->sink->self, &event);
+	engine->sink->event(engine->sink->self, &event);
 }
 
 /* --- preemption --------------------------------------------------------------------------------------------------------- */
@@ -304,9 +304,11 @@ static void append_running(struct kv_engine *engine, uint32_t id)
 
 	engine->running = kv_grow(engine->running, &engine->running_capacity, engine->running_count, sizeof *engine->running);
 	engine->phase = kv_grow(engine->phase, &engine->phase_capacity, engine->running_count, sizeof *engine->phase);
+	engine->admission = kv_grow(engine->admission, &engine->admission_capacity, engine->running_count,
+	                            sizeof *engine->admission);
 	engine->running[at] = id;
 	engine->phase[at] = KV_PHASE_SPECIAL;
-	engine->live[id].admission = ++engine->admissions;
+	engine->admission[at] = engine->live[id].admission = ++engine->admissions;
 }
 
 static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit)
@@ -546,7 +548,13 @@ static void sort_ended(struct kv_engine *engine)
 {
 	struct ended_entry entry[64];
 	struct ended_entry *all = entry;
+	uint32_t in_order = 1;
 
+	while (in_order < engine->ended_count && engine->live[engine->ended[in_order - 1]].admission
+	                                         < engine->live[engine->ended[in_order]].admission)
+		in_order++;
+	if (in_order >= engine->ended_count)
+		return;
 	if (engine->ended_count > 64)
 		all = kv_calloc(engine->ended_count, sizeof *all);
 	for (uint32_t i = 0; i < engine->ended_count; i++)
@@ -613,8 +621,7 @@ void kv_engine_deliver(struct kv_engine *engine, kv_time now)
 	engine->state.prefill_tokens += engine->step_prefill_tokens;
 	engine->state.decode_tokens += engine->step_tokens - engine->step_prefill_tokens;
 	tell_step(engine, now, emitted);
-	if (engine->ended_count > 1)
-		sort_ended(engine);
+	sort_ended(engine);
 	settle_requests(engine, now);
 	enter_steady(engine);
 	engine->last_delivery = now;

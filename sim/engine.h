@@ -88,7 +88,8 @@ struct kv_engine {
 
 	uint32_t *running;           /* in order of admission */
 	uint32_t *phase;             /* beside it: steady_phase, or KV_PHASE_SPECIAL */
-	size_t running_capacity, phase_capacity;
+	uint64_t *admission;         /* beside it: ascending */
+	size_t running_capacity, phase_capacity, admission_capacity;
 	uint32_t running_count;
 	struct kv_heap waiting;
 	int64_t requeues;
@@ -184,8 +185,15 @@ void kv_live_take(struct kv_engine *engine, uint32_t live, const struct kv_fit *
 void kv_live_release(struct kv_engine *engine, uint32_t live);
 /* Keeps the levels of kv_state in step with the pool. */
 void kv_engine_update_levels(struct kv_engine *engine);
-void kv_engine_event(struct kv_engine *engine, enum kv_event_kind kind, uint32_t live, kv_time time, uint64_t tokens,
-                     uint64_t blocks, const char *detail);
+void kv_engine_tell(struct kv_engine *engine, enum kv_event_kind kind, uint32_t live, kv_time time, uint64_t tokens,
+                    uint64_t blocks, const char *detail);
+
+static inline void kv_engine_event(struct kv_engine *engine, enum kv_event_kind kind, uint32_t live, kv_time time,
+                                   uint64_t tokens, uint64_t blocks, const char *detail)
+{
+	if (engine->sink->event != NULL)
+		kv_engine_tell(engine, kind, live, time, tokens, blocks, detail);
+}
 
 /* --- the decode clock: sim/steady.c ------------------------------------------------------------------------------------- */
 
@@ -198,6 +206,7 @@ void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked);
 void kv_steady_tick(struct kv_engine *engine);
 /* Blocks that steady requests need in this step. */
 uint64_t kv_steady_growth(const struct kv_engine *engine);
+/* Place of a request that runs, or where it would stand by its latest admission. */
 uint32_t kv_running_find(const struct kv_engine *engine, uint32_t live);
 void kv_running_remove(struct kv_engine *engine, uint32_t at);
 

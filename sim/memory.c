@@ -47,13 +47,11 @@ char *kv_strdup(const char *s)
 	return copy;
 }
 
-void *kv_grow(void *array, size_t *capacity, size_t need, size_t size)
+void *kv_grow_to(void *array, size_t *capacity, size_t need, size_t size)
 {
 	size_t old = *capacity;
 	size_t grown = old ? old : 16;
 
-	if (need <= old)
-		return array;
 	while (grown < need)
 		grown *= 2;
 	array = kv_realloc(array, grown, size);
