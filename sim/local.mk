@@ -3,6 +3,9 @@ kvsim_SOURCES = \
 	%D%/cli/command.c %D%/cli/command.h \
 	%D%/cli/list.c %D%/cli/list.h \
 	%D%/cli/main.c \
+	%D%/cli/options.c %D%/cli/options.h \
+	%D%/cli/progress.c %D%/cli/progress.h \
+	%D%/cli/run.c %D%/cli/run.h \
 	%D%/cli/trace.c %D%/cli/trace.h
 kvsim_LDADD = $(KV_LIBS)
 
@@ -15,6 +18,7 @@ libkvsim_a_SOURCES += \
 	%D%/extent.c \
 	%D%/config_fields.c %D%/config_fields.h \
 	%D%/csv_table.c %D%/csv_table.h \
+	%D%/deployment.c %D%/deployment.h \
 	%D%/engine_config.h \
 	%D%/engine_profile.c %D%/engine_profile.h \
 	%D%/engine.c %D%/engine.h \

@@ -10,12 +10,14 @@
 
 #include "sim/cli/command.h"
 #include "sim/cli/list.h"
+#include "sim/cli/run.h"
 #include "sim/cli/trace.h"
 #include "sim/names.h"
 
 const char *argp_program_version = PACKAGE_STRING;
 
 static const struct kv_command commands[] = {
+	{ "run", "replay one trace on one deployment", kv_cli_run },
 	{ "list", "models, hardware, engines, policies, formats and keys", kv_cli_list },
 	{ "trace", "validate: read and check a trace, print counts", kv_cli_trace },
 };

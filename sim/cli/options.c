@@ -1,0 +1,198 @@
+#include "config.h"
+
+#include "sim/cli/options.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/names.h"
+
+/* argp keys: above all characters; two a scenario key, the second for its --no- form. */
+enum { OPTION_SCENARIO = 0x200, OPTION_SET, OPTION_KEYS = 0x1000 };
+enum { OPTIONS_MAX = 300, NAME_MAX_LENGTH = 64 };
+
+static const struct {
+	const char *prefix;  /* of the path */
+	const char *title;
+} sections[] = {
+	{ "", "Run:" },
+	{ "engine.", "Engine:" },
+	{ "policies.", "Policies:" },
+	{ "workload.", "Workload:" },
+	{ "latency.", "Step time:" },
+	{ "output.", "Results:" },
+};
+
+static int section_of(const char *path)
+{
+	for (int i = 1; i < (int)(sizeof sections / sizeof sections[0]); i++)
+		if (strncmp(path, sections[i].prefix, strlen(sections[i].prefix)) == 0)
+			return i;
+	return 0;
+}
+
+static int fail_at(struct kv_scenario_options *options, const char *flag)
+{
+	options->failed = kv_fail_in(&options->err, "%s", flag);
+	return EINVAL;
+}
+
+static error_t set_flag(struct kv_scenario_options *options, int key, const char *value)
+{
+	size_t count, index = (size_t)(key - OPTION_KEYS) / 2;
+	const struct kv_key *k = kv_scenario_keys(&count) + index;
+	bool negated = (key - OPTION_KEYS) % 2 == 1;
+	char flag[NAME_MAX_LENGTH];
+
+	snprintf(flag, sizeof flag, "--%s%s", negated ? "no-" : "", k->flag);
+	if (k->type == KV_KEY_BOOL)
+		value = negated ? "false" : "true";
+	if (kv_scenario_set(options->scenario, k->path, value, KV_BY_FLAG, flag, &options->err))
+		return fail_at(options, flag);
+	return 0;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct kv_scenario_options *options = state->input;
+
+	if (key == OPTION_SCENARIO)
+		options->failed = kv_scenario_read(options->scenario, value, &options->err);
+	else if (key == OPTION_SET)
+		options->failed = kv_scenario_set_pair(options->scenario, value, &options->err);
+	else if (key >= OPTION_KEYS && key < OPTION_KEYS + OPTIONS_MAX)
+		return set_flag(options, key, value);
+	else
+		return ARGP_ERR_UNKNOWN;
+	return options->failed ? EINVAL : 0;
+}
+
+static char negated_names[OPTIONS_MAX][NAME_MAX_LENGTH];
+static struct argp_option option_table[OPTIONS_MAX];
+
+static struct argp_option *add_key(struct argp_option *next, const struct kv_key *key, size_t index)
+{
+	int group = section_of(key->path) + 1;
+	char *negated = negated_names[index];
+
+	if (key->flag == NULL)
+		return next;
+	*next++ = (struct argp_option){ .name = key->flag, .key = OPTION_KEYS + 2 * (int)index, .arg = key->argument,
+		.doc = key->help, .group = group };
+	if (key->type != KV_KEY_BOOL)
+		return next;
+	snprintf(negated, NAME_MAX_LENGTH, "no-%s", key->flag);
+	*next++ = (struct argp_option){ .name = negated, .key = OPTION_KEYS + 2 * (int)index + 1,
+		.flags = key->fallback ? OPTION_HIDDEN : 0, .doc = "The opposite", .group = group };
+	return next;
+}
+
+const struct argp *kv_cli_scenario_argp(void)
+{
+	static const struct argp argp = { .options = option_table, .parser = parse_option };
+	struct argp_option *next = option_table;
+	size_t count;
+	const struct kv_key *keys = kv_scenario_keys(&count);
+
+	if (next->name != NULL)
+		return &argp;
+	*next++ = (struct argp_option){ .name = "scenario", .key = OPTION_SCENARIO, .arg = "FILE", .group = 1,
+		.doc = "YAML with any of the keys that kvsim list keys shows; options override it" };
+	*next++ = (struct argp_option){ .name = "set", .key = OPTION_SET, .arg = "KEY=VALUE", .group = 1,
+		.doc = "Set any key, such as engine.cache_scope=tenant" };
+	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+		*next++ = (struct argp_option){ .doc = sections[i].title, .group = (int)i + 1 };
+	for (size_t i = 0; i < count; i++)
+		next = add_key(next, &keys[i], i);
+	return &argp;
+}
+
+/* Collects the options of argp and its children. */
+static size_t collect(const struct argp *argp, const struct argp_option **found, size_t count)
+{
+	for (const struct argp_option *o = argp->options; o != NULL && (o->name || o->doc || o->key); o++)
+		if (o->name != NULL && count < OPTIONS_MAX)
+			found[count++] = o;
+	for (const struct argp_child *c = argp->children; c != NULL && c->argp != NULL; c++)
+		count = collect(c->argp, found, count);
+	return count;
+}
+
+static bool is_built_in(const char *name, size_t length)
+{
+	static const char *const names[] = { "help", "usage", "version" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strncmp(names[i], name, length) == 0)
+			return true;
+	return false;
+}
+
+/* The option that a name, or the beginning of one, means; NULL if none: argp tells what is ambiguous. */
+static const struct argp_option *find(const struct argp_option **options, size_t count, const char *name, size_t length)
+{
+	const struct argp_option *prefixed = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(options[i]->name, name, length) != 0)
+			continue;
+		if (options[i]->name[length] == '\0')
+			return options[i];
+		prefixed = options[i];
+	}
+	return prefixed;
+}
+
+static char *long_form(char *argument)
+{
+	if (strcmp(argument, "-tp") == 0)
+		return (char *)"--tensor-parallel-size";
+	if (strcmp(argument, "-pp") == 0)
+		return (char *)"--pipeline-parallel-size";
+	return argument;
+}
+
+static int fail_unknown_option(const char *name, size_t length, const struct argp_option **options, size_t count,
+                               struct kv_error *err)
+{
+	const char *names[OPTIONS_MAX], *nearest;
+	char given[NAME_MAX_LENGTH];
+
+	for (size_t i = 0; i < count; i++)
+		names[i] = options[i]->name;
+	snprintf(given, sizeof given, "%.*s", (int)length, name);
+	nearest = kv_nearest_name(given, names, count);
+	if (nearest != NULL)
+		return kv_fail(err, KV_EXIT_USAGE, "unknown option '--%s': did you mean '--%s'?", given, nearest);
+	return kv_fail(err, KV_EXIT_USAGE, "unknown option '--%s': --help lists the valid ones", given);
+}
+
+int kv_cli_prepare(int argc, char **argv, const struct argp *argp, struct kv_error *err)
+{
+	const struct argp_option *options[OPTIONS_MAX];
+	size_t count = collect(argp, options, 0);
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const struct argp_option *option;
+		char *name;
+		size_t length;
+
+		argv[i] = long_form(argv[i]);
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		name = argv[i] + 2;
+		length = strcspn(name, "=");
+		for (size_t j = 0; j < length; j++)
+			if (name[j] == '_')
+				name[j] = '-';
+		option = find(options, count, name, length);
+		if (option == NULL && !is_built_in(name, length))
+			return fail_unknown_option(name, length, options, count, err);
+		if (option != NULL && option->arg != NULL && name[length] == '\0')
+			i++;
+	}
+	return 0;
+}

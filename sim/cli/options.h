@@ -1,0 +1,24 @@
+/* Scenario keys as options: an argp parser made from the key table, for every command that builds a deployment. */
+#ifndef KV_SIM_CLI_OPTIONS_H
+#define KV_SIM_CLI_OPTIONS_H
+
+#include <argp.h>
+
+#include "sim/error.h"
+#include "sim/scenario.h"
+
+/* The input of kv_cli_scenario_argp's parser. */
+struct kv_scenario_options {
+	struct kv_scenario *scenario;
+	struct kv_error err;
+	int failed;  /* err holds the first error; the rest was not read */
+};
+
+/* --scenario, --set and one option a key. The same object every time. */
+const struct argp *kv_cli_scenario_argp(void);
+
+/* Prepares the arguments (argv[0] aside) for argp: options may have "_" for "-", and -tp and -pp become the long
+ * options. An option that argp and its children do not have is an error that suggests the nearest. */
+int kv_cli_prepare(int argc, char **argv, const struct argp *argp, struct kv_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* From a scenario to what runs: model, card and engine profile, the size of the KV pool, the engine's configuration. */
+#ifndef KV_SIM_DEPLOYMENT_H
+#define KV_SIM_DEPLOYMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/engine_config.h"
+#include "sim/engine_profile.h"
+#include "sim/error.h"
+#include "sim/hardware.h"
+#include "sim/kv_layout.h"
+#include "sim/memory_budget.h"
+#include "sim/model.h"
+#include "sim/scenario.h"
+
+struct kv_deployment {
+	struct kv_model *model;
+	struct kv_hardware *hardware;        /* NULL: none is named */
+	struct kv_engine_profile *profile;
+	struct kv_budget budget;
+	struct kv_engine_config config;      /* policies and latency belong to the deployment */
+	bool oracle;                         /* a policy or default_max_tokens sees true output lengths */
+	char **warnings;                     /* what the user should know before believing the results */
+	size_t warning_count;
+};
+
+/* Resolves the scenario and builds everything that it describes. On failure the deployment is as kv_deployment_fini
+ * leaves it. Errors are KV_EXIT_USAGE where settings do not go together, and what model and profile files cause. */
+int kv_deployment_init(struct kv_deployment *deployment, struct kv_scenario *scenario, struct kv_error *err);
+void kv_deployment_fini(struct kv_deployment *deployment);
+
+/* KV_EXIT_USAGE where policies do not go together or not with the model's KV groups; the text says why. */
+int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
+                      struct kv_error *err);
+
+#endif
