@@ -74,6 +74,14 @@ static int read_overheads(const struct kv_node *root, struct kv_overheads *overh
 	return kv_overheads_read(node, overheads, err);
 }
 
+static int read_efficiency(const struct kv_node *root, struct kv_efficiency *efficiency, struct kv_error *err)
+{
+	const struct kv_node *node = kv_node_get(root, "efficiency");
+
+	kv_efficiency_unset(efficiency);
+	return node == NULL ? 0 : kv_efficiency_read(node, efficiency, err);
+}
+
 static int check_device_row(const struct kv_node *row, struct kv_error *err)
 {
 	static const char *const keys[] = { "when", "engine" };
@@ -136,7 +144,7 @@ static int read_rows(const struct kv_node *root, struct kv_engine_profile *profi
 static int read_profile(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
 	static const char *const keys[] = {
-		"summary", "source", "engine", "policies", "switches", "devices", "implies", "overheads"
+		"summary", "source", "engine", "policies", "switches", "devices", "implies", "overheads", "efficiency"
 	};
 
 	if (kv_node_expect_keys(root, keys, LENGTH(keys), KV_EXIT_DATA, err) ||
@@ -144,8 +152,8 @@ static int read_profile(const struct kv_node *root, struct kv_engine_profile *pr
 	    (profile->engine = required(root, "engine", KV_NODE_MAPPING, err)) == NULL ||
 	    (profile->policies = required(root, "policies", KV_NODE_MAPPING, err)) == NULL)
 		return -1;
-	return read_switches(root, profile, err) || read_rows(root, profile, err) || read_overheads(root, &profile->overheads, err) ?
-	       -1 : 0;
+	return read_switches(root, profile, err) || read_rows(root, profile, err) ||
+	       read_overheads(root, &profile->overheads, err) || read_efficiency(root, &profile->efficiency, err) ? -1 : 0;
 }
 
 static struct kv_engine_profile *from_tree(struct kv_node *tree, const char *name, struct kv_error *err)

@@ -2,7 +2,8 @@
  *
  * A profile file has: summary, source; `engine` and `policies`, defaults of the scenario keys of these names;
  * `devices`, more of them by GPU (the first row whose `when` holds counts); `implies`, what one setting says about
- * another that was not given; `switches`, what no key can change; `overheads`, the engine's part of a step's time.
+ * another that was not given; `switches`, what no key can change; `overheads`, the engine's part of a step's time;
+ * `efficiency`, where its kernels reach other shares of the data sheet than those that the hardware profile names.
  */
 #ifndef KV_SIM_ENGINE_PROFILE_H
 #define KV_SIM_ENGINE_PROFILE_H
@@ -21,6 +22,7 @@ struct kv_engine_profile {
 	bool blank_blocks_first;   /* unhashed freed blocks go to the head of the free queue */
 	bool override_is_checked;  /* one request of max_model_len must fit a block override too */
 	struct kv_overheads overheads;  /* all given */
+	struct kv_efficiency efficiency;  /* NAN = the hardware profile's */
 	const struct kv_node *engine, *policies, *implies;  /* mappings of defaults; rows of {if, then, unless_given} */
 	const struct kv_node *devices;
 	struct kv_node *tree;

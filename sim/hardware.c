@@ -52,13 +52,26 @@ static const struct member overhead_members[] = {
 	{"c0", offsetof(struct kv_overheads, c0), 0, 1, 0},
 	{"cl", offsetof(struct kv_overheads, cl), 0, 1, 0},
 	{"cl_fp8", offsetof(struct kv_overheads, cl_fp8), 0, 1, 0},
+	{"clp", offsetof(struct kv_overheads, clp), 0, 1, 0},
 	{"c1", offsetof(struct kv_overheads, c1), 0, 1, 0},
+	{"c1p", offsetof(struct kv_overheads, c1p), 0, 1, 0},
 	{"cs", offsetof(struct kv_overheads, cs), 0, 1, 0},
 };
 
 static double *member_of(void *base, const struct member *m)
 {
 	return (double *)((char *)base + m->offset);
+}
+
+static void unset(void *base, const struct member *members, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		*member_of(base, &members[i]) = NAN;
+}
+
+void kv_efficiency_unset(struct kv_efficiency *efficiency)
+{
+	unset(efficiency, efficiency_members, COUNT(efficiency_members));
 }
 
 static int expect_members(const struct kv_node *node, const struct member *members, size_t count,
@@ -295,7 +308,7 @@ static const struct {
 	{"link_bandwidth", read_link_bandwidth},
 	{"host_link_bandwidth", read_host_link_bandwidth},
 	{"efficiency", read_efficiency},
-	{"overhead", read_overheads},
+	{"overheads", read_overheads},
 	{"validated", read_validated},
 	{"source", read_source},
 };
@@ -333,12 +346,6 @@ static void assume_rates(struct kv_hardware *hw)
 		assume(hw, "host_link_bandwidth is unknown");
 }
 
-static void unset(void *base, const struct member *members, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		*member_of(base, &members[i]) = NAN;
-}
-
 static int read_profile(struct kv_hardware *hw, const struct kv_node *root, struct kv_error *err)
 {
 	const char *keys[COUNT(readers)];
@@ -363,7 +370,7 @@ static struct kv_hardware *from_tree(struct kv_node *root, struct kv_error *err)
 	struct kv_hardware *hw = kv_calloc(1, sizeof *hw);
 	int failed;
 
-	unset(&hw->efficiency, efficiency_members, COUNT(efficiency_members));
+	kv_efficiency_unset(&hw->efficiency);
 	unset(&hw->overheads, overhead_members, COUNT(overhead_members));
 	failed = read_profile(hw, root, err);
 	kv_yaml_free(root);

@@ -1,6 +1,6 @@
 /* How long one engine step takes. One function, on integer aggregates of a step, serves every caller.
  *
- * Backends: fixed (every step takes a given time) and roofline (a physical model with ten constants). A call of either
+ * Backends: fixed (every step takes a given time) and roofline (a physical model with a dozen constants). A call of either
  * costs a few dozen floating-point operations, allocates nothing, and depends on its arguments alone.
  */
 #ifndef KV_SIM_LATENCY_H
@@ -73,7 +73,8 @@ struct kv_latency_rates {
 	double link_bandwidth;    /* bytes per second between GPUs; read only for more than one rank */
 };
 
-/* The ten constants, and the length at which attention reaches half of its best. */
+/* The constants: shares of the data sheet (hardware) and overheads (engine). The documented model has ten; clp and c1p
+ * are 0 in it, and calibration finds them: results/studies/latency. */
 struct kv_latency_constants {
 	double ec;       /* share of compute_flops that whole layers of matrix products reach */
 	double eb;       /* share of memory_bandwidth that reading weights reaches */
@@ -84,7 +85,9 @@ struct kv_latency_constants {
 	double en;       /* share of link_bandwidth that an all-reduce reaches */
 	double c0;       /* seconds a step */
 	double cl;       /* seconds a layer */
+	double clp;      /* seconds a layer more while a prefill is in the step: floors of its attention kernels */
 	double c1;       /* seconds an all-reduce, two a layer */
+	double c1p;      /* seconds an all-reduce more in steps with a prefill that no CUDA graph covers */
 	double cs;       /* seconds a sequence */
 };
 
@@ -96,7 +99,7 @@ struct kv_latency_setup {
 	double pipeline_parallel;  /* stages, >= 1: a step passes them one after the other */
 };
 
-/* All rates and constants that the setup needs are finite and > 0 (ea_half, c0, cl, c1 and cs may be 0). */
+/* All rates and constants that the setup needs are finite and > 0 (ea_half and the overheads may be 0). */
 struct kv_latency *kv_latency_roofline(const struct kv_latency_setup *setup);
 
 #endif

@@ -5,6 +5,9 @@
 #include <math.h>
 
 #define BYTES_PER_ACTIVATION 2.0
+/* vLLM captures CUDA graphs for steps of up to this many tokens (cudagraph_capture_sizes); larger ones launch kernel by
+ * kernel, and an all-reduce then costs 20 to 48 us instead of 4 to 8. */
+#define GRAPH_TOKENS 512.0
 
 /* A ring all-reduce moves 2 (n - 1) / n of the data over every link; there are two a layer. A hand-over between
  * pipeline stages moves the activations once. */
@@ -84,7 +87,8 @@ void kv_roofline_terms(const struct kv_roofline *r, const struct kv_step_work *w
 	                   r->window_kv * (double)work->window_decode_context;
 	terms->past_kv = r->full_kv * (double)work->prefill_past + r->window_kv * (double)work->window_prefill_past;
 	terms->ring = r->ring_token * tokens;
-	terms->mixed = work->prefill_seqs > 0 ? 1.0 : 0.0;
+	terms->prefilling = work->prefill_seqs > 0 ? 1.0 : 0.0;
+	terms->eager = tokens > GRAPH_TOKENS ? terms->prefilling : 0.0;
 }
 
 static double root_of_squares(double a, double b)
@@ -94,12 +98,12 @@ static double root_of_squares(double a, double b)
 
 double kv_roofline_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
 {
-	double kv_share = t->mixed > 0.0 ? c->ek * c->km : c->ek;
+	double kv_share = t->prefilling > 0.0 ? c->ek * c->km : c->ek;
 	double decode = t->decode_kv / kv_share;
 
 	if (t->decode_attention > 0.0)
 		decode = root_of_squares(decode, t->decode_attention / c->ea);
-	return c->c0 + c->cl * t->layers + c->c1 * t->allreduces + c->cs * t->sequences +
-	       root_of_squares(t->compute / c->ec, t->weights / c->eb) + t->attention / c->ea + decode +
-	       t->past_kv / (c->ek * c->km) + t->ring / c->en;
+	return c->c0 + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
+	       c->cs * t->sequences + root_of_squares(t->compute / c->ec, t->weights / c->eb) + t->attention / c->ea +
+	       decode + t->past_kv / (c->ek * c->km) + t->ring / c->en;
 }

@@ -1,7 +1,7 @@
 /* The physical step-time model, taken apart: what a step asks of the hardware (terms), and what the constants make of
  * it (seconds). The simulator runs both at once; calibration keeps the terms and varies the constants.
  *
- *     t = c0 + cl L + c1 A + cs S
+ *     t = c0 + cl L (+ clp L when a prefill is in the step) + c1 A (+ c1p A when no CUDA graph covers it) + cs S
  *       + sqrt((compute / ec)^2 + (weights / eb)^2)
  *       + attention / ea
  *       + KV read by decode / ek (/ km when a prefill shares the step) + KV read by prefill / (ek km)
@@ -27,7 +27,8 @@ struct kv_roofline_terms {
 	double decode_kv;
 	double past_kv;           /* KV that prefill finds in the cache */
 	double ring;              /* bytes of all-reduces and of hand-overs between stages */
-	double mixed;             /* 1 while prefill is in the step, else 0 */
+	double prefilling;        /* 1 while a prefill is in the step, else 0 */
+	double eager;             /* 1 if it is and the step is larger than any CUDA graph, else 0 */
 };
 
 /* Coefficients of the terms: a setup without its constants, except that attention needs ea_half. */

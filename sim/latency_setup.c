@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "sim/weights.h"
+
 /* --- the model -------------------------------------------------------------------------------------------------------- */
 
 static double bytes_of(double params, enum kv_dtype dtype)
@@ -111,11 +113,24 @@ static void add_ffn(struct kv_latency_model *out, const struct kv_model *m, cons
 	out->expert_params += wide * l->ffn_size;
 }
 
+/* What each part takes in memory, scales included: quantisation may leave some of them alone. */
+static void count_bytes(const struct kv_model *model, struct kv_latency_model *out)
+{
+	struct kv_weight_options whole = {.tensor_parallel = 1, .expert_ranks = 1};
+	struct kv_weights weights;
+
+	kv_weights_count(model, &whole, &weights);
+	out->linear_bytes = (double)weights.part_bytes[KV_WEIGHTS_ATTENTION] +
+	                    (double)weights.part_bytes[KV_WEIGHTS_RECURRENT] +
+	                    (double)weights.part_bytes[KV_WEIGHTS_FFN] + (double)weights.part_bytes[KV_WEIGHTS_ROUTER];
+	if (model->experts > 0)
+		out->expert_bytes = (double)weights.part_bytes[KV_WEIGHTS_EXPERTS] / model->experts;
+	out->head_bytes = (double)weights.part_bytes[model->tied_embeddings ? KV_WEIGHTS_EMBEDDING : KV_WEIGHTS_HEAD];
+}
+
 void kv_latency_model_from(const struct kv_model *model, const struct kv_latency_layout *layout,
                            struct kv_latency_model *out)
 {
-	enum kv_dtype stored = model->quantization.dtype;
-
 	*out = (struct kv_latency_model){
 		.layers = model->layers,
 		.hidden = model->hidden,
@@ -128,9 +143,7 @@ void kv_latency_model_from(const struct kv_model *model, const struct kv_latency
 		add_mixer(out, model, &model->layer[i], layout);
 		add_ffn(out, model, &model->layer[i]);
 	}
-	out->linear_bytes = bytes_of(out->linear_params, stored);
-	out->expert_bytes = bytes_of(out->expert_params, stored);
-	out->head_bytes = bytes_of(out->head_params, model->dtype);
+	count_bytes(model, out);
 }
 
 /* --- the card --------------------------------------------------------------------------------------------------------- */
@@ -204,7 +217,9 @@ static struct kv_latency_constants constants(const struct kv_efficiency *e, cons
 		.en = e->en,
 		.c0 = first_given(o->c0, 0.0),
 		.cl = first_given(narrow_products ? first_given(o->cl_fp8, o->cl) : o->cl, 0.0),
+		.clp = first_given(o->clp, 0.0),
 		.c1 = first_given(o->c1, 0.0),
+		.c1p = first_given(o->c1p, 0.0),
 		.cs = first_given(o->cs, 0.0),
 	};
 }

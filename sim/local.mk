@@ -17,6 +17,7 @@ libkvsim_a_SOURCES += \
 	%D%/eviction_order.c \
 	%D%/extent.c \
 	%D%/config_fields.c %D%/config_fields.h \
+	%D%/calibration.c %D%/calibration.h \
 	%D%/csv_table.c %D%/csv_table.h \
 	%D%/deployment.c %D%/deployment.h \
 	%D%/engine_config.h \
@@ -32,6 +33,7 @@ libkvsim_a_SOURCES += \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/latency_setup.c %D%/latency_setup.h \
+	%D%/measurement.c %D%/measurement.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/memory_budget.c %D%/memory_budget.h \
 	%D%/model.c %D%/model.h \

@@ -137,4 +137,9 @@ KV_CHECK_TESTS += test_memory_budget
 test_memory_budget_SOURCES = %D%/test_memory_budget.c %D%/support.h
 test_memory_budget_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_memory_budget_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_latency_setup
+test_latency_setup_SOURCES = %D%/test_latency_setup.c %D%/support.h
+test_latency_setup_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_latency_setup_LDADD = $(KV_TEST_LIBS)
 endif

@@ -143,7 +143,7 @@ static const struct {
 	{"name: x\nflops:\n  bf16: 0.5GFLOP/s\n", "no plausible rate"},
 	{"name: x\nflops: {bf17: 1TFLOP/s}\n", "bf17"},
 	{"name: x\nefficiency: {ec: 62}\n", "card.yaml:2: ec: "},
-	{"name: x\noverhead: {c0: 1}\n", "card.yaml:2: c0: "},
+	{"name: x\noverheads: {c0: 1}\n", "card.yaml:2: c0: "},
 };
 
 START_TEST(bad_profiles_name_the_line_and_the_key)
