@@ -139,7 +139,7 @@ static void compare(const struct settings *settings, const char *name, const cha
 {
 	char text[2][4096];
 	char *args[2][ARGS_MAX];
-	struct measured m[2] = {{0}, {0}};
+	struct measured m[2] = {{.seconds = 0}, {.seconds = 0}};
 	json_t *line;
 
 	if (settings->only != NULL && strcmp(settings->only, name) != 0)
