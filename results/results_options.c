@@ -59,7 +59,7 @@ int kv_results_parse_write(const char *list, unsigned *write, struct kv_error *e
 		unsigned bit = write_bit(item);
 
 		if (bit == 0)
-			return kv_fail(err, KV_EXIT_USAGE, "--write: '%s' is not one of summary, requests, timeline, manifest",
+			return kv_fail(err, KV_EXIT_USAGE, "'%s' is not one of summary, requests, timeline, manifest",
 			               item);
 		bits |= bit;
 	}
@@ -75,9 +75,9 @@ int kv_results_parse_percentiles(const char *list, struct kv_results_options *op
 
 	while (next_item(&list, ",", item, sizeof item)) {
 		if (count == KV_PERCENTILES_MAX)
-			return kv_fail(err, KV_EXIT_USAGE, "--metric-percentiles: at most %d are allowed", KV_PERCENTILES_MAX);
+			return kv_fail(err, KV_EXIT_USAGE, "at most %d are allowed", KV_PERCENTILES_MAX);
 		if (kv_parse_double(item, 0, 100, &options->percentiles[count++], &inner))
-			return kv_fail(err, KV_EXIT_USAGE, "--metric-percentiles: %s", inner.text);
+			return kv_fail(err, KV_EXIT_USAGE, "%s", inner.text);
 	}
 	options->percentile_count = count;
 	options->percentiles_given = true;
@@ -107,13 +107,13 @@ int kv_results_parse_goodput(const char *list, struct kv_results_options *option
 		double milliseconds;
 
 		if (colon == NULL)
-			return kv_fail(err, KV_EXIT_USAGE, "--goodput: '%s' is not NAME:MILLISECONDS", item);
+			return kv_fail(err, KV_EXIT_USAGE, "'%s' is not NAME:MILLISECONDS", item);
 		*colon = '\0';
 		target = objective(options, item);
 		if (target == NULL)
-			return kv_fail(err, KV_EXIT_USAGE, "--goodput: '%s' is not one of ttft, tpot, e2el", item);
+			return kv_fail(err, KV_EXIT_USAGE, "'%s' is not one of ttft, tpot, e2el", item);
 		if (kv_parse_double(colon + 1, 0, day, &milliseconds, &inner))
-			return kv_fail(err, KV_EXIT_USAGE, "--goodput: %s: %s (milliseconds)", item, inner.text);
+			return kv_fail(err, KV_EXIT_USAGE, "%s: %s (milliseconds)", item, inner.text);
 		*target = (kv_time)(milliseconds * (double)KV_MILLISECOND + 0.5);
 	}
 	return 0;

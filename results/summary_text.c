@@ -141,6 +141,9 @@ static void write_setup(struct kv_output *out, const struct kv_run_info *info)
 	                 (unsigned long long)info->usable_blocks, info->block_size,
 	                 kv_format_bytes_short((int64_t)(info->usable_blocks * info->block_bytes), bytes));
 	write_text(out, "Pool size from:", info->pool_source);
+	for (size_t i = 0; i < info->budget_count; i++)
+		kv_output_printf(out, "  %-38s %12s  (%s)\n", info->budget[i].item,
+		                 kv_format_bytes_short(info->budget[i].bytes, bytes), info->budget[i].source);
 }
 
 static void write_share(struct kv_output *out, const char *label, double mean, double peak, uint64_t pool)

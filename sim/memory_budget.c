@@ -103,7 +103,7 @@ int kv_budget_draw(const struct kv_budget_question *q, struct kv_budget *budget,
 		               q->model->layers, q->model->name);
 	if (!q->device_bytes && !q->kv_cache_memory_bytes && !q->num_blocks_override)
 		return kv_fail(err, KV_EXIT_USAGE, "the memory of the device is not known: give --hardware with a known card, "
-		               "--gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override");
+		               "--kv-cache-memory-bytes or --num-gpu-blocks-override");
 	for (uint32_t stage = 0; stage < q->pipeline_parallel; stage++) {
 		struct kv_budget drawn;
 

@@ -50,7 +50,7 @@ static unsigned distance(const char *a, const char *b)
 const char *kv_nearest_name(const char *name, const char *const *names, size_t count)
 {
 	size_t length = strlen(name);
-	unsigned best = (unsigned)(length < 3 ? 1 : length < 9 ? 2 : length / 4);
+	unsigned best = (unsigned)(length < 6 ? 1 : length < 12 ? 2 : length / 4);
 	const char *nearest = NULL;
 
 	for (size_t i = 0; i < count; i++) {

@@ -104,7 +104,7 @@ static const struct kv_key keys[] = {
 	{ "engine.kv_cache_memory_bytes", "kv-cache-memory-bytes", "BYTES", KV_KEY_BYTES, FIELD(engine.kv_cache_memory_bytes),
 	  NULL, "KV memory of each rank, instead of what the memory budget leaves", 1, 0x1p60, NULL, NULL, 0 },
 	{ "engine.num_gpu_blocks_override", "num-gpu-blocks-override", "N", KV_KEY_COUNT,
-	  FIELD(engine.num_gpu_blocks_override), NULL, "KV blocks as the engine counts them, null block included", 0,
+	  FIELD(engine.num_gpu_blocks_override), NULL, "KV blocks as the engine counts them, null block included", 1,
 	  4000000000.0, NULL, NULL, 0 },
 	{ "engine.enable_prefix_caching", "enable-prefix-caching", NULL, KV_KEY_BOOL, FIELD(engine.enable_prefix_caching),
 	  NULL, "Keep and reuse computed blocks (default: the profile's)", 0, 0, NULL, NULL, 0 },
@@ -544,9 +544,16 @@ int kv_scenario_fail_in(const struct kv_scenario *scenario, const char *path, st
 {
 	const struct kv_setting *setting = kv_scenario_setting(scenario, path);
 
-	if (setting->source == NULL || setting->origin == KV_BY_DEFAULT)
+	switch (setting->origin) {
+	case KV_BY_FLAG:
+		return kv_fail_in(err, "%s", setting->source);
+	case KV_BY_SET:
+		return kv_fail_in(err, "%s %s", setting->source, path);
+	case KV_BY_FILE:
+		return kv_fail_in(err, "%s: %s", setting->source, path);
+	default:
 		return kv_fail_in(err, "%s", path);
-	return kv_fail_in(err, "%s: %s", setting->source, path);
+	}
 }
 
 static bool is_explicit(const struct kv_setting *setting)
@@ -635,6 +642,27 @@ static int apply_implication(struct kv_scenario *scenario, const struct kv_node 
 	return 0;
 }
 
+/* Fails unless the user has set every key of a row that may not be the GPU's. */
+static int require_given(const struct kv_scenario *scenario, const struct kv_node *row, const char *device,
+                         struct kv_error *err)
+{
+	char missing[256] = "";
+
+	for (size_t i = 0; i < row->children; i++) {
+		size_t used = strlen(missing);
+		char path[256];
+		const struct kv_key *key;
+
+		snprintf(path, sizeof path, "engine.%s", row->child[i].key);
+		key = kv_scenario_key(path);
+		if (key != NULL && !kv_scenario_is_set(scenario, path))
+			snprintf(missing + used, sizeof missing - used, "%s--%s", used ? " and " : "", key->flag);
+	}
+	if (*missing == '\0')
+		return 0;
+	return kv_fail(err, KV_EXIT_USAGE, "defaults depend on the memory of %s, which is not known: give %s", device, missing);
+}
+
 static int apply_device(struct kv_scenario *scenario, const struct kv_engine_profile *profile, const char *device,
                         uint64_t memory, struct kv_error *err)
 {
@@ -646,14 +674,8 @@ static int apply_device(struct kv_scenario *scenario, const struct kv_engine_pro
 	if (row == NULL)
 		return 0;
 	snprintf(source, sizeof source, "profile %s for %s", profile->name, *device ? device : "a small GPU: none is named");
-	for (size_t i = 0; unsure && *device && i < row->children; i++) {
-		char path[256];
-
-		snprintf(path, sizeof path, "engine.%s", row->child[i].key);
-		if (kv_scenario_key(path) != NULL && !kv_scenario_is_set(scenario, path))
-			return kv_fail(err, KV_EXIT_USAGE, "%s depends on the memory of %s, which is not known: give --%s", path,
-			               device, kv_scenario_key(path)->flag);
-	}
+	if (unsure && *device && require_given(scenario, row, device, err))
+		return -1;
 	return read_mapping(&r, row, "engine");
 }
 

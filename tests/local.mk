@@ -69,6 +69,11 @@ test_scenario_SOURCES = %D%/test_scenario.c %D%/support.h
 test_scenario_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_scenario_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_deployment
+test_deployment_SOURCES = %D%/test_deployment.c %D%/support.h
+test_deployment_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_deployment_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_memory
 test_memory_SOURCES = %D%/test_memory.c %D%/support.h
 test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)

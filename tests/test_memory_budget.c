@@ -159,7 +159,7 @@ START_TEST(nothing_to_size_by_is_refused)
 
 	ck_assert_int_ne(kv_budget_draw(&q, &budget, &err), 0);
 	ck_assert_int_eq(err.status, KV_EXIT_USAGE);
-	ck_assert_ptr_nonnull(strstr(err.text, "--gpu-memory"));
+	ck_assert_ptr_nonnull(strstr(err.text, "--num-gpu-blocks-override"));
 	finish(&q);
 }
 END_TEST

@@ -714,11 +714,11 @@ START_TEST(lists_of_options_name_what_is_valid)
 	ck_assert_int_eq(kv_results_parse_write("summary,timeline", &write, &err), 0);
 	ck_assert_uint_eq(write, KV_WRITE_SUMMARY | KV_WRITE_TIMELINE | KV_WRITE_EVENTS);
 	ck_assert_int_ne(kv_results_parse_write("summary,pdf", &write, &err), 0);
-	ck_assert_str_eq(err.text, "--write: 'pdf' is not one of summary, requests, timeline, manifest");
+	ck_assert_str_eq(err.text, "'pdf' is not one of summary, requests, timeline, manifest");
 	ck_assert_int_ne(kv_results_parse_percentiles("50,101", &options, &err), 0);
 	ck_assert_int_eq(err.status, KV_EXIT_USAGE);
 	ck_assert_int_ne(kv_results_parse_goodput("itl:3", &options, &err), 0);
-	ck_assert_str_eq(err.text, "--goodput: 'itl' is not one of ttft, tpot, e2el");
+	ck_assert_str_eq(err.text, "'itl' is not one of ttft, tpot, e2el");
 	ck_assert_int_ne(kv_results_parse_goodput("ttft=3", &options, &err), 0);
 }
 END_TEST

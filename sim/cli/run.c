@@ -217,18 +217,36 @@ static json_t *scenario_json(const struct kv_scenario *scenario)
 }
 
 
+static void add_line(struct run *run, const char *item, int64_t bytes, enum kv_provenance source)
+{
+	run->budget[run->info.budget_count++] = (struct kv_run_budget_line){ item, bytes, kv_provenance_name(source) };
+}
+
+/* The lines that led to the size of the pool, and nothing that did not. */
+static void fill_budget(struct run *run)
+{
+	const struct kv_budget *budget = &run->deployment.budget;
+	const struct kv_scenario *s = &run->scenario;
+
+	run->budget = kv_calloc(budget->lines + 1, sizeof *run->budget);
+	run->info.budget = run->budget;
+	if (s->engine.num_gpu_blocks_override > 0) {
+		add_line(run, "num_gpu_blocks_override", (int64_t)(budget->num_blocks * budget->layout.page_bytes), KV_FROM_USER);
+		return;
+	}
+	for (uint32_t i = 0; i < budget->lines; i++)
+		add_line(run, budget->line[i].item, budget->line[i].bytes, budget->line[i].source);
+	if (s->engine.kv_cache_memory_bytes == 0)
+		add_line(run, "left for the KV cache", budget->kv_bytes, KV_FROM_RULE);
+}
+
 static void fill_pool(struct run *run)
 {
 	const struct kv_budget *budget = &run->deployment.budget;
 	const struct kv_scenario *s = &run->scenario;
 	struct kv_run_info *info = &run->info;
 
-	run->budget = kv_calloc(budget->lines, sizeof *run->budget);
-	for (uint32_t i = 0; i < budget->lines; i++)
-		run->budget[i] = (struct kv_run_budget_line){ budget->line[i].item, budget->line[i].bytes,
-			kv_provenance_name(budget->line[i].source) };
-	info->budget = run->budget;
-	info->budget_count = budget->lines;
+	fill_budget(run);
 	info->num_gpu_blocks = budget->num_blocks;
 	info->usable_blocks = budget->usable_blocks;
 	info->block_size = run->deployment.config.block_size;
