@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/memory.h"
 #include "sim/names.h"
@@ -71,12 +72,12 @@ static const char *const cache_scopes[] = { "global", "tenant", "request", NULL 
 
 /* Order is that of the help and of the manifest. Ranges: minimum, maximum. */
 static const struct kv_key keys[] = {
-	{ "model", "model", "NAME|FILE", KV_KEY_TEXT, FIELD(model), NULL,
+	{ "model", "model", "NAME|FILE", KV_KEY_NAME, FIELD(model), NULL,
 	  "Model: a built-in name or a Hugging Face config.json (see kvsim list models)", 0, 0, NULL, NULL, 0 },
-	{ "hardware", "hardware", "NAME|FILE", KV_KEY_TEXT, FIELD(hardware), NULL,
+	{ "hardware", "hardware", "NAME|FILE", KV_KEY_NAME, FIELD(hardware), NULL,
 	  "GPU: a built-in name or a profile file (see kvsim list hardware)", 0, 0, NULL, NULL, 0 },
 
-	{ "engine.profile", "engine", "PROFILE", KV_KEY_TEXT, FIELD(engine.profile), "vllm-2026-08",
+	{ "engine.profile", "engine", "PROFILE", KV_KEY_NAME, FIELD(engine.profile), "vllm-2026-08",
 	  "Engine profile (see kvsim list engines)", 0, 0, NULL, NULL, 0 },
 	{ "engine.dtype", "dtype", "TYPE", KV_KEY_TEXT, FIELD(engine.dtype), NULL,
 	  "Type of weights and activations (default: the model's)", 0, 0, NULL, NULL, 0 },
@@ -140,7 +141,7 @@ static const struct kv_key keys[] = {
 	{ "policies.eviction", "eviction", "NAME[,param=value...]", KV_KEY_POLICY, FIELD(policy[KV_POLICY_EVICTION]), NULL,
 	  "Which reusable blocks go first", 0, 0, NULL, NULL, KV_POLICY_EVICTION },
 
-	{ "workload.trace", "trace", "FILE", KV_KEY_TEXT, FIELD(workload.trace), NULL,
+	{ "workload.trace", "trace", "FILE", KV_KEY_FILE, FIELD(workload.trace), NULL,
 	  "Trace to replay; - is standard input; gzip and zstd are read as they are", 0, 0, NULL, NULL, 0 },
 	{ "workload.format", "format", "NAME", KV_KEY_TEXT, FIELD(workload.format), NULL,
 	  "Its format (default: detected; see kvsim list formats)", 0, 0, NULL, NULL, 0 },
@@ -276,6 +277,8 @@ static int parse_value(const struct kv_key *key, const char *text, void *field, 
 {
 	switch (key->type) {
 	case KV_KEY_TEXT:
+	case KV_KEY_FILE:
+	case KV_KEY_NAME:
 	case KV_KEY_LIST:
 		return parse_text(text, field, err);
 	case KV_KEY_POLICY:
@@ -465,6 +468,34 @@ static char *node_text(const struct kv_key *key, const struct kv_node *node, str
 	return kv_strdup(kv_node_is_null(node) ? "none" : node->text);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), ending = strlen(end);
+
+	return length >= ending && strcmp(text + length - ending, end) == 0;
+}
+
+/* The path of a file that lies beside the scenario file; otherwise the text as it is. Takes and returns ownership. */
+static char *beside(const struct kv_key *key, const struct kv_node *node, char *text)
+{
+	const char *slash = strrchr(node->file, '/');
+	bool file = key->type == KV_KEY_FILE || (key->type == KV_KEY_NAME && (strchr(text, '/') != NULL ||
+	            ends_with(text, ".json") || ends_with(text, ".yaml")));
+	char *path;
+
+	if (!file || slash == NULL || *text == '/')
+		return text;
+	path = kv_strdup(node->file);
+	path[slash - node->file + 1] = '\0';
+	path = append(path, text);
+	if (access(path, F_OK) == 0) {
+		free(text);
+		return path;
+	}
+	free(path);
+	return text;
+}
+
 static int read_value(struct tree_reader *r, const struct kv_key *key, const struct kv_node *node)
 {
 	char *text = node_text(key, node, r->err);
@@ -473,6 +504,8 @@ static int read_value(struct tree_reader *r, const struct kv_key *key, const str
 
 	if (text == NULL)
 		return -1;
+	if (r->origin == KV_BY_FILE)
+		text = beside(key, node, text);
 	snprintf(place, sizeof place, "%s:%u", node->file, node->line);
 	failed = set_key(r->scenario, key, text, r->origin, r->source ? r->source : place, r->err);
 	free(text);

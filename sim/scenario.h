@@ -23,6 +23,8 @@ enum kv_origin { KV_BY_DEFAULT, KV_BY_PROFILE, KV_BY_FILE, KV_BY_FLAG, KV_BY_SET
 
 enum kv_key_type {
 	KV_KEY_TEXT,      /* const char *, NULL = unset */
+	KV_KEY_FILE,      /* the same; in a scenario file looked for beside that file, then in the current folder */
+	KV_KEY_NAME,      /* the same; a file if it has a "/" or ends in .json or .yaml */
 	KV_KEY_LIST,      /* the same; a YAML list becomes "a,b,c" */
 	KV_KEY_POLICY,    /* the same: "name" or "name,param=value,..."; in YAML also {name: ..., params: {...}} */
 	KV_KEY_COUNT,     /* uint64_t */

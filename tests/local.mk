@@ -19,8 +19,15 @@ liboracle_a_SOURCES = \
 	%D%/oracle/oracle.c %D%/oracle/oracle.h \
 	%D%/workload.c %D%/workload.h
 
-dist_check_SCRIPTS += %D%/cli/trace_validate.sh
-TESTS += %D%/cli/trace_validate.sh
+EXTRA_DIST += %D%/cli/support.sh
+KV_CLI_TESTS = \
+	%D%/cli/bad_scenario.sh \
+	%D%/cli/help.sh \
+	%D%/cli/list.sh \
+	%D%/cli/run.sh \
+	%D%/cli/trace_validate.sh
+dist_check_SCRIPTS += $(KV_CLI_TESTS)
+TESTS += $(KV_CLI_TESTS)
 
 if HAVE_CHECK
 KV_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)

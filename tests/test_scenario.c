@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/scenario.h"
@@ -89,6 +90,40 @@ START_TEST(a_scenario_file_is_read)
 	ck_assert_int_eq(scenario.duration, 3600 * KV_SECOND);
 	ck_assert_str_eq(source("engine.max_model_len"), "s.yaml:3");
 	ck_assert_str_eq(source("warmup"), "default");
+}
+END_TEST
+
+/* "d/s.yaml" names t.csv and there.json, which lie beside it, and away.csv, which does not. */
+START_TEST(files_are_looked_for_beside_the_scenario)
+{
+	char folder[] = "test_scenario.XXXXXX";
+	FILE *out;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_int_eq(chdir(folder), 0);
+	mkdir("d", 0700);
+	fclose(fopen("d/t.csv", "w"));
+	fclose(fopen("d/there.json", "w"));
+	fclose(fopen("d/h200", "w"));
+	out = fopen("d/s.yaml", "w");
+	fputs("workload: {trace: t.csv}\nmodel: there.json\nhardware: h200\n", out);
+	fclose(out);
+	ck_assert_int_eq(kv_scenario_read(&scenario, "d/s.yaml", &err), 0);
+	ck_assert_str_eq(scenario.workload.trace, "d/t.csv");
+	ck_assert_str_eq(scenario.model, "d/there.json");
+	ck_assert_str_eq(scenario.hardware, "h200");
+	out = fopen("d/s.yaml", "w");
+	fputs("workload: {trace: away.csv}\n", out);
+	fclose(out);
+	ck_assert_int_eq(kv_scenario_read(&scenario, "d/s.yaml", &err), 0);
+	ck_assert_str_eq(scenario.workload.trace, "away.csv");
+	remove("d/t.csv");
+	remove("d/there.json");
+	remove("d/h200");
+	remove("d/s.yaml");
+	rmdir("d");
+	ck_assert_int_eq(chdir(".."), 0);
+	rmdir(folder);
 }
 END_TEST
 
@@ -272,6 +307,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_scenario_file_is_read);
+	tcase_add_test(tc, files_are_looked_for_beside_the_scenario);
 	tcase_add_loop_test(tc, faults_name_file_line_key_and_what_is_allowed, 0, sizeof faults / sizeof faults[0]);
 	tcase_add_test(tc, stronger_origins_win_in_any_order);
 	tcase_add_test(tc, weaker_values_are_checked_too);

@@ -12,7 +12,7 @@
 
 /* argp keys: above all characters; two a scenario key, the second for its --no- form. */
 enum { OPTION_SCENARIO = 0x200, OPTION_SET, OPTION_KEYS = 0x1000 };
-enum { OPTIONS_MAX = 300, NAME_MAX_LENGTH = 64 };
+enum { OPTIONS_MAX = 300, NAME_MAX_LENGTH = 64, HELP_MAX_LENGTH = 256 };
 
 static const struct {
 	const char *prefix;  /* of the path */
@@ -20,7 +20,7 @@ static const struct {
 } sections[] = {
 	{ "", "Run:" },
 	{ "engine.", "Engine:" },
-	{ "policies.", "Policies:" },
+	{ "policies.", "Policies (kvsim list policies):" },
 	{ "workload.", "Workload:" },
 	{ "latency.", "Step time:" },
 	{ "output.", "Results:" },
@@ -71,22 +71,27 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 }
 
 static char negated_names[OPTIONS_MAX][NAME_MAX_LENGTH];
+static char help_texts[OPTIONS_MAX][HELP_MAX_LENGTH];
+static char negated_helps[OPTIONS_MAX][HELP_MAX_LENGTH];
 static struct argp_option option_table[OPTIONS_MAX];
 
 static struct argp_option *add_key(struct argp_option *next, const struct kv_key *key, size_t index)
 {
 	int group = section_of(key->path) + 1;
-	char *negated = negated_names[index];
+	char *negated = negated_names[index], *help = help_texts[index];
 
 	if (key->flag == NULL)
 		return next;
+	snprintf(help, HELP_MAX_LENGTH, key->fallback && key->type != KV_KEY_BOOL ? "%s (default: %s)" : "%s", key->help,
+	         key->fallback);
 	*next++ = (struct argp_option){ .name = key->flag, .key = OPTION_KEYS + 2 * (int)index, .arg = key->argument,
-		.doc = key->help, .group = group };
+		.doc = help, .group = group };
 	if (key->type != KV_KEY_BOOL)
 		return next;
 	snprintf(negated, NAME_MAX_LENGTH, "no-%s", key->flag);
+	snprintf(negated_helps[index], HELP_MAX_LENGTH, "The opposite of --%s", key->flag);
 	*next++ = (struct argp_option){ .name = negated, .key = OPTION_KEYS + 2 * (int)index + 1,
-		.flags = key->fallback ? OPTION_HIDDEN : 0, .doc = "The opposite", .group = group };
+		.flags = key->fallback ? OPTION_HIDDEN : 0, .doc = negated_helps[index], .group = group };
 	return next;
 }
 

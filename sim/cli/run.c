@@ -98,7 +98,8 @@ static int read_arguments(struct run *run, int argc, char **argv, struct kv_erro
 	struct argp_child children[] = { { .argp = kv_cli_scenario_argp() }, { 0 } };
 	const struct argp argp = {
 		.options = own, .parser = parse_option, .children = children,
-		.doc = "Replays one trace on one deployment, prints a summary and writes a folder of results.\v"
+		.doc = "Replays one trace on one deployment, prints a summary and writes a folder of results.\n\n"
+		       "  kvsim run --trace chat.csv --model llama-3.1-70b --hardware h100-sxm -tp 4\v"
 		       "Values may carry units: 80GiB, 512MiB, 250ms, 1.5s, 32k. What is not given comes from the engine profile and "
 		       "the model; the manifest lists every value with its source."
 	};

@@ -1,0 +1,53 @@
+# What kvsim says about itself: --help, --version, unknown commands and options.
+. "$srcdir/tests/cli/support.sh"
+
+run --version
+expect 'version' 0 <<END
+kvsim 0.1.0
+END
+
+run
+expect_line 'without a command it says how to go on' 64 "Usage: kvsim"
+
+run --help
+expect_line 'the help lists the commands' 0 'run        replay one trace on one deployment'
+
+run rnu
+expect 'an unknown command suggests the nearest' 64 <<END
+kvsim: unknown command 'rnu': did you mean 'run'?
+END
+
+run simulate-everything
+expect 'or lists them all' 64 <<END
+kvsim: unknown command 'simulate-everything': valid are run, list, trace
+END
+
+run run --help
+for option in --scenario --set --model --hardware --tensor-parallel-size --no-enable-prefix-caching --eviction --trace \
+	--latency --out --write --force; do
+	expect_line "the help of run names $option" 0 "$option"
+done
+
+for option in --headroom-bytes --data-parallel-size --async --openmetrics --report; do
+	run run --help
+	if grep -qF -e "$option" "$scratch/out"; then
+		report 1 "what is not built is not in the help: $option"
+	else
+		report 0 "what is not built is not in the help: $option"
+	fi
+done
+
+run run --blok-size 16
+expect 'an unknown option suggests the nearest' 64 <<END
+kvsim: unknown option '--blok-size': did you mean '--block-size'?
+END
+
+run run --zzzzzzzzzz
+expect 'or points to the help' 64 <<END
+kvsim: unknown option '--zzzzzzzzzz': --help lists the valid ones
+END
+
+run run trace.csv
+expect_line 'a trace is named by its option' 64 "unexpected argument 'trace.csv' (a trace is named with --trace)"
+
+finish

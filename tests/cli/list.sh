@@ -1,0 +1,64 @@
+# kvsim list: every topic, one policy, unknown names.
+. "$srcdir/tests/cli/support.sh"
+
+run list engines
+expect 'engines' 0 <<END
+name          summary
+vllm-0.11     vLLM 0.11 of October 2025
+vllm-0.19     vLLM 0.19 of April 2026
+vllm-2026-08  vLLM, main branch of 2026-08-17
+END
+
+run list models
+for model in llama-3.1-8b llama-3.1-70b gemma-3-27b deepseek-v3 gpt-oss-120b; do
+	expect_line "models: $model" 0 "$model"
+done
+
+run list hardware
+for card in 'a100-80gb       79.53 GiB' h100-sxm h200 b200 rtx-4090; do
+	expect_line "hardware: $card" 0 "$card"
+done
+
+run list policies
+for policy in 'allocation  paged' 'admission   prompt-fits' 'scheduling  fcfs' 'preemption  latest' \
+	'prefix      block-hash' 'eviction    lru'; do
+	expect_line "policies: $policy" 0 "$policy"
+done
+
+run list policies lru
+expect 'one policy' 0 <<END
+kind        eviction
+name        lru
+summary     least recently released first, tail before beginning
+source      vLLM V1 free block queue
+oracle      no
+parameters  none
+END
+
+run list policies clock
+expect_line 'an unknown policy lists the valid ones' 64 "unknown policy 'clock': valid are paged, contiguous-max"
+
+run list formats
+expect_line 'formats' 0 mooncake
+
+run list keys
+expect_line 'keys' 0 'engine.block_size'
+
+run list --json engines
+expect_line 'as JSON' 0 '"name": "vllm-2026-08"'
+
+run list modles
+expect 'an unknown topic suggests the nearest' 64 <<END
+kvsim: unknown topic 'modles': did you mean 'models'?
+END
+
+run list
+expect_line 'a topic is needed' 64 'say what to list'
+
+(cd "$scratch" && "$kvsim" list engines >/dev/full) 2>"$scratch/out"
+status=$?
+expect 'a full disk is an I/O error' 74 <<END
+kvsim: standard output: write failed: No space left on device
+END
+
+finish

@@ -1,0 +1,48 @@
+# kvsim run: what it leaves behind, where values come from, and that the same input gives the same bytes.
+. "$srcdir/tests/cli/support.sh"
+samples=$srcdir/workloads/samples
+cp "$samples/chat.csv" "$samples/long-documents.csv" "$samples/long-documents.yaml" "$scratch"
+
+run run --scenario "$samples/long-documents.yaml" --out a
+expect_line 'a scenario names a trace that lies beside it' 0 'Successful requests:                     299'
+expect_line 'every line of the memory budget is printed with its source' 0 \
+	'runtime, activation peak and graphs       -1.15 GiB  (assumed)'
+for file in summary.json requests.csv timeline.csv manifest.json; do
+	report "$([ -s "$scratch/a/$file" ]; echo $?)" "$file is there"
+done
+
+run run --scenario long-documents.yaml --out b --json --events
+report "$([ "$status" -eq 0 ] && cmp -s "$scratch/a/summary.json" "$scratch/b/summary.json"; echo $?)" \
+	'events do not change the summary'
+report "$(cmp -s "$scratch/out" "$scratch/b/summary.json"; echo $?)" '--json prints the summary file'
+report "$(cmp -s "$scratch/a/requests.csv" "$scratch/b/requests.csv"; echo $?)" 'nor the requests'
+report "$(cmp -s "$scratch/a/timeline.csv" "$scratch/b/timeline.csv"; echo $?)" 'nor the timeline'
+
+run run --scenario long-documents.yaml --out c --quiet -tp 8 --set engine.block_size=32
+expect '--quiet prints nothing' 0 </dev/null
+report "$(grep -q '"engine.tensor_parallel_size": {"value": 8, "source": "--tensor-parallel-size"}' \
+	"$scratch/c/manifest.json"; echo $?)" 'flags override the file, and the manifest says so'
+report "$(grep -q '"engine.block_size": {"value": 32, "source": "--set"}' "$scratch/c/manifest.json"; echo $?)" \
+	'--set overrides the profile'
+report "$(grep -q '"engine.max_model_len": {"value": 131072, "source": "long-documents.yaml:11"}' \
+	"$scratch/c/manifest.json"; echo $?)" 'the file is named with its line'
+report "$(grep -q '"engine.watermark": {"value": 0.0, "source": "profile vllm-2026-08"}' "$scratch/c/manifest.json"
+	echo $?)" 'the profile is named too'
+
+mkdir "$scratch/mine"
+echo keep >"$scratch/mine/notes"
+run run --scenario long-documents.yaml --out mine
+expect_line 'a folder that is not ours is refused' 64 mine
+report "$(grep -q keep "$scratch/mine/notes"; echo $?)" 'and left alone'
+
+run run --trace - --model llama-3.1-8b --hardware l4 --max-model-len 8192 --out d --write summary <"$scratch/chat.csv"
+expect_line 'a trace on standard input' 0 'Successful requests:                     600'
+
+run run --trace chat.csv --model llama-3.1-8b --latency fixed:20ms --kv_cache_memory_bytes=8G --max_model_len=8k --out e
+expect_line 'vLLM spellings of options and numbers' 0 'Pool size from:                          kv_cache_memory_bytes'
+
+run run --trace chat.csv --model llama-3.1-8b --latency fixed:20ms --num-gpu-blocks-override 2000 --max-model-len 30000 \
+	--max-num-batched-tokens 4096 --duration 60s --out f
+expect_line 'a run can be cut' 0 'Requests unfinished:'
+
+finish
