@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "sim/request.h"
+#include "sim/seen.h"
 
 #define KV_NONE UINT32_MAX
 
@@ -27,8 +28,13 @@ struct kv_node {
 	uint32_t start;  /* tokens before this node's first */
 	uint32_t refs;
 	uint32_t kind;
-	uint32_t hash;
 	uint32_t owner;  /* live request that generates this stream, KV_NONE = none */
+	uint64_t hash;   /* of the whole path: equal content under equal keys */
+
+	/* for miss reasons */
+	uint32_t stored; /* blocks of it, from the start of the prompt, that have ever been registered */
+	bool admitted;   /* a request with this content has been admitted */
+	kv_time evicted; /* when last a block of it was, KV_TIME_NONE = never */
 };
 
 struct kv_content {
@@ -39,6 +45,7 @@ struct kv_content {
 	uint32_t *slot;      /* open addressing, linear probing; KV_NONE = empty */
 	uint32_t slots;      /* a power of two */
 	uint32_t indexed;
+	struct kv_seen *gone;  /* gets what was stored of nodes that are forgotten; NULL = nobody asks */
 };
 
 #define KV_CONTENT_ROOT 0u
@@ -56,5 +63,10 @@ static inline void kv_content_ref(struct kv_content *content, uint32_t node)
 }
 
 void kv_content_unref(struct kv_content *content, uint32_t node);
+
+/* The hash that a child would have, whether it exists or not. */
+uint64_t kv_content_hash(uint64_t parent_hash, uint32_t start, uint64_t stream, uint32_t kind);
+/* Whether a node with this hash exists. */
+bool kv_content_has(const struct kv_content *content, uint64_t hash);
 
 #endif

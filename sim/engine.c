@@ -23,6 +23,8 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 			engine->window = config->group[g].window;
 		}
 	kv_cache_init(&engine->cache, config);
+	if (sink->miss != NULL)
+		engine->cache.content.gone = &engine->misses.gone;
 	if (engine->contiguous)
 		engine->buddy = kv_buddy_create(config->usable_blocks);
 	engine->free_live = engine->livelocked = KV_NONE;
@@ -41,6 +43,7 @@ void kv_engine_fini(struct kv_engine *engine)
 		free(engine->live[i].piece);
 	}
 	kv_cache_fini(&engine->cache);
+	kv_misses_fini(&engine->misses);
 	free(engine->cache.charge);
 	free(engine->cache.table);
 	kv_buddy_free(engine->buddy);
@@ -281,6 +284,19 @@ static void count_lookup(struct kv_engine *engine, struct kv_live *live, uint32_
 	}
 }
 
+static void tell_misses(struct kv_engine *engine, struct kv_live *live, const struct kv_fit *fit)
+{
+	struct kv_path path = kv_live_path(live);
+	struct kv_miss miss = {
+		.request = live->index, .request_id = live->id[0] == '\0' ? NULL : live->id, .prompt_tokens = live->prompt,
+		.hit_tokens = fit->hit_tokens
+	};
+
+	kv_misses_explain(&engine->misses, &engine->cache, engine->config, &path, &fit->hit, &miss);
+	live->miss_reason = kv_miss_main_reason(&miss);
+	engine->sink->miss(engine->sink->self, &miss);
+}
+
 static void note_admitted(struct kv_engine *engine, struct kv_live *live, uint32_t hit_tokens)
 {
 	bool first = live->preempted_at == KV_TIME_NONE;
@@ -317,6 +333,8 @@ static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fi
 	const char *detail = live->preempted_at == KV_TIME_NONE ? "first" : "resume";
 
 	kv_heap_pop(&engine->waiting);
+	if (engine->caching && engine->sink->miss != NULL && live->preempted_at == KV_TIME_NONE)
+		tell_misses(engine, live, fit);
 	kv_live_take(engine, id, fit);
 	note_admitted(engine, live, fit->hit_tokens);
 	append_running(engine, id);

@@ -17,6 +17,7 @@
 #include "sim/cache.h"
 #include "sim/engine_config.h"
 #include "sim/heap.h"
+#include "sim/miss.h"
 #include "sim/record.h"
 #include "sim/request.h"
 #include "sim/step_wheel.h"
@@ -67,6 +68,7 @@ struct kv_live {
 	uint64_t chunk_blocks;
 
 	uint32_t hit_tokens;        /* first admission */
+	enum kv_miss_reason miss_reason;
 	uint64_t computed_tokens, recomputed_tokens;
 	uint32_t preemptions;
 	uint32_t next_free;
@@ -77,6 +79,7 @@ struct kv_engine {
 	const struct kv_engine_config *config;
 	struct kv_sink *sink;
 	struct kv_cache cache;
+	struct kv_misses misses;     /* in use if the sink asks for them */
 	struct kv_buddy *buddy;      /* contiguous allocation only */
 	struct kv_state state;
 	bool caching, windowed, contiguous;

@@ -175,6 +175,7 @@ uint64_t kv_order_consume(struct kv_cache *cache, uint64_t n)
 		} else {
 			cache->cached -= taken;
 			evicted += taken;
+			cache->content.node[extent->node].evicted = cache->now;
 		}
 		if (extent->lo == extent->hi) {
 			take_out(cache, e);

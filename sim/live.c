@@ -172,7 +172,7 @@ uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *reque
 		.index = request->index, .arrival = request->arrival, .sent = KV_TIME_NONE, .queued = KV_TIME_NONE,
 		.admitted = KV_TIME_NONE, .first_token = KV_TIME_NONE, .last_token = KV_TIME_NONE,
 		.preempted_at = KV_TIME_NONE, .retrieval = request->retrieval, .priority = request->priority,
-		.output_node = KV_NONE, .in_use = true
+		.output_node = KV_NONE, .miss_reason = KV_MISS_REASONS, .in_use = true
 	};
 	copy_text(&live->id, &live->id_capacity, request->id);
 	copy_text(&live->tenant, &live->tenant_capacity, request->tenant);
@@ -256,7 +256,7 @@ void kv_live_record(struct kv_engine *engine, uint32_t id, enum kv_status status
 		.preempted_before_first = live->preempted_before_first + (live->first_token == KV_TIME_NONE ? open : 0),
 		.prompt_tokens = live->prompt, .output_tokens = live->generated, .cached_tokens = live->hit_tokens,
 		.computed_tokens = live->computed_tokens, .recomputed_tokens = live->recomputed_tokens,
-		.preemptions = live->preemptions
+		.preemptions = live->preemptions, .miss_reason = live->miss_reason
 	};
 
 	if (engine->sink->request == NULL)

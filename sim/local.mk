@@ -36,6 +36,7 @@ libkvsim_a_SOURCES += \
 	%D%/measurement.c %D%/measurement.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/memory_budget.c %D%/memory_budget.h \
+	%D%/miss.c %D%/miss.h \
 	%D%/model.c %D%/model.h \
 	%D%/model_config.c %D%/model_config.h \
 	%D%/model_family.c %D%/model_family.h \
@@ -50,6 +51,7 @@ libkvsim_a_SOURCES += \
 	%D%/request.h \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/simulation.h \
+	%D%/seen.c %D%/seen.h \
 	%D%/simulation.c \
 	%D%/steady.c \
 	%D%/step_wheel.c %D%/step_wheel.h \

@@ -87,6 +87,37 @@ struct kv_step {
 	uint64_t running;
 };
 
+/* --- misses: why prompt tokens were not reused ------------------------------------------------------------------------ */
+
+enum kv_miss_reason {
+	KV_MISS_NEVER_SEEN,      /* nobody had it before */
+	KV_MISS_EVICTED,         /* it was stored, and its blocks or some before them were evicted */
+	KV_MISS_EXPIRED,
+	KV_MISS_DELETED,
+	KV_MISS_OTHER_KEY,       /* it was stored under another adapter or salt */
+	KV_MISS_DIVERGED,        /* the segment was seen, but behind a different beginning */
+	KV_MISS_PARTIAL_BLOCK,   /* equal tokens in a block that is not equal as a whole */
+	KV_MISS_RECOMPUTE_RULE,  /* it is there, but the last token of a prompt is always computed */
+	KV_MISS_TOO_LATE,        /* somebody with the same content has been admitted and has not stored it yet */
+	KV_MISS_WINDOW,          /* it is there for full attention, but not for the window before it */
+	KV_MISS_BEYOND_HORIZON,  /* not seen as far back as is remembered */
+	KV_MISS_REASONS          /* also: no miss */
+};
+
+/* "" for KV_MISS_REASONS. */
+const char *kv_miss_reason_name(enum kv_miss_reason reason);
+
+/* Told at a first admission with prefix caching on, if not all of the prompt was hit. */
+struct kv_miss {
+	uint64_t request;
+	const char *request_id;          /* NULL = "r" followed by index */
+	uint32_t prompt_tokens, hit_tokens;
+	uint32_t tokens[KV_MISS_REASONS];/* sums to prompt - hit */
+	kv_time evicted_ago;             /* since the eviction of the first evicted part; KV_TIME_NONE = none */
+	uint32_t new_segment, new_token; /* the first segment of the prompt that was not known at its place, and where it
+	                                    begins; UINT32_MAX = none */
+};
+
 /* --- requests: one record each, when its fate is known -------------------------------------------------------------- */
 
 enum kv_status { KV_FINISHED, KV_REFUSED, KV_DROPPED, KV_UNFINISHED };
@@ -117,6 +148,7 @@ struct kv_request_record {
 	uint64_t recomputed_tokens;          /* tokens computed again after preemptions */
 	uint32_t preemptions;
 	kv_integral block_ns;                /* block nanoseconds charged to it */
+	enum kv_miss_reason miss_reason;     /* of most of the tokens that its first admission missed */
 };
 
 /* --- the sink --------------------------------------------------------------------------------------------------------- */
@@ -131,6 +163,8 @@ struct kv_sink {
 	/* count requests got a token `gap` after their last one (never their first). */
 	void (*token_gap)(void *self, kv_time gap, uint64_t count);
 	void (*request)(void *self, const struct kv_request_record *record);
+	/* NULL saves the engine from remembering what was evicted. Production alone tells it. */
+	void (*miss)(void *self, const struct kv_miss *miss);
 };
 
 #endif

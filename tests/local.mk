@@ -41,6 +41,11 @@ test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
 test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_distribution_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_miss
+test_miss_SOURCES = %D%/test_miss.c %D%/support.h
+test_miss_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_miss_LDADD = liboracle.a $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_number_text
 test_number_text_SOURCES = %D%/test_number_text.c %D%/support.h
 test_number_text_CPPFLAGS = $(KV_TEST_CPPFLAGS)

@@ -110,6 +110,7 @@ static struct oracle_request *make_request(struct run *run, const struct kv_requ
 		.retrieval = input->retrieval,
 		.frontend = run->config->frontend,
 		.prompt_tokens = input->prompt_tokens,
+		.miss_reason = KV_MISS_REASONS,
 	};
 	return request;
 }
