@@ -43,6 +43,7 @@ libkvsim_a_SOURCES += \
 	%D%/model_layers.c \
 	%D%/model_quantization.c \
 	%D%/names.c %D%/names.h \
+	%D%/param.c %D%/param.h \
 	%D%/policy.c %D%/policy.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/prefix_lookup.c \

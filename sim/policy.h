@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "sim/error.h"
+#include "sim/param.h"
 #include "sim/units.h"
 
 enum kv_policy_kind {
@@ -97,19 +98,6 @@ struct kv_eviction_hooks {
 	/* It has become evictable in release call number `release` (1, 2, ... over the run). */
 	struct kv_rank (*release)(void *state, void *entry, uint64_t release);
 	bool release_order;  /* rank is always (release, 0): the core may keep a plain list */
-};
-
-enum kv_param_type { KV_PARAM_UINT, KV_PARAM_DOUBLE, KV_PARAM_BOOL, KV_PARAM_TIME };
-
-/* A row of a policy's parameter table. UINT is uint64_t, TIME is kv_time; offset is into the state. */
-struct kv_param {
-	const char *name;
-	enum kv_param_type type;
-	size_t offset;
-	double minimum, maximum;
-	const char *fallback;  /* default, as a user would write it */
-	const char *unit;      /* "" = none */
-	const char *help;
 };
 
 enum { KV_POLICY_ORACLE = 1 };
