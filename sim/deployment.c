@@ -33,7 +33,12 @@ static bool is_given(const struct kv_scenario *scenario, const char *path)
 	return setting->text != NULL && setting->origin >= KV_BY_FILE;
 }
 
-static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
+static uint64_t device_bytes(const struct kv_deployment *d, uint64_t given)
+{
+	return given ? given : d->hardware ? kv_hardware_device_memory(d->hardware) : 0;
+}
+
+static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
 {
 	if (s->model == NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "no model: give --model NAME or --model config.json (kvsim list models)");
@@ -44,12 +49,8 @@ static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, struct 
 		d->hardware = kv_hardware_load(s->hardware, err);
 		if (d->hardware == NULL)
 			return kv_scenario_fail_in(s, "hardware", err);
-	} else if (!s->latency.fixed) {
-		return kv_fail(err, KV_EXIT_USAGE, "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
-		               "--latency fixed:DURATION");
 	}
-	if (kv_scenario_resolve(s, d->profile, d->hardware ? d->hardware->name : "",
-	                        d->hardware ? kv_hardware_device_memory(d->hardware) : 0, err))
+	if (kv_scenario_resolve(s, d->profile, d->hardware ? d->hardware->name : "", device_bytes(d, given), err))
 		return -1;
 	d->model = kv_model_load(s->model, err);
 	return d->model == NULL ? kv_scenario_fail_in(s, "model", err) : 0;
@@ -106,31 +107,36 @@ static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struc
 	return kv_scenario_set(s, "engine.max_num_batched_tokens", number, KV_BY_PROFILE, source, err);
 }
 
-static int draw_budget(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+static int fill_question(struct kv_deployment *d, const struct kv_scenario *s, uint64_t device_bytes,
+                         struct kv_error *err)
 {
 	const struct kv_cache_format *cache = kv_cache_format_find(s->engine.kv_cache_dtype, err);
-	struct kv_budget_question question = {
+
+	if (cache == NULL)
+		return kv_scenario_fail_in(s, "engine.kv_cache_dtype", err);
+	d->question = (struct kv_budget_question){
 		.model = d->model,
+		.rule = d->profile->sizing,
 		.layout = { .block_size = (uint32_t)s->engine.block_size,
 		            .tensor_parallel = (uint32_t)s->engine.tensor_parallel_size, .cache = cache },
 		.pipeline_parallel = (uint32_t)s->engine.pipeline_parallel_size,
 		.expert_ranks = 1,
-		.device_bytes = d->hardware ? kv_hardware_device_memory(d->hardware) : 0,
+		.max_num_batched_tokens = s->engine.max_num_batched_tokens,
+		.max_num_seqs = s->engine.max_num_seqs,
+		.device_bytes = device_bytes,
 		.device_source = KV_FROM_PROFILE,
 		.utilization = s->engine.gpu_memory_utilization,
 		.utilization_source = is_given(s, "engine.gpu_memory_utilization") ? KV_FROM_USER : KV_FROM_PROFILE,
 		.weights_bytes = KV_BYTES_UNSET,
-		.overhead_bytes = KV_BYTES_UNSET,
+		.runtime_bytes = KV_BYTES_UNSET,
+		.activation_bytes = KV_BYTES_UNSET,
+		.graph_bytes = KV_BYTES_UNSET,
 		.reserve_bytes = KV_BYTES_UNSET,
 		.headroom_bytes = KV_BYTES_UNSET,
 		.kv_cache_memory_bytes = s->engine.kv_cache_memory_bytes,
 		.num_blocks_override = s->engine.num_gpu_blocks_override,
-		.null_block = d->profile->null_block,
 	};
-
-	if (cache == NULL)
-		return kv_scenario_fail_in(s, "engine.kv_cache_dtype", err);
-	return kv_budget_draw(&question, &d->budget, err);
+	return 0;
 }
 
 /* Kinds of KV groups that the engine runs. */
@@ -263,13 +269,40 @@ static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
 	c->frontend = s->engine.frontend;
 }
 
+static int plan(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
+{
+	return load_profiles(d, s, given, err) || apply_types(d, s, err) || resolve_lengths(d, s, err) ||
+	       fill_question(d, s, device_bytes(d, given), err) ? -1 : 0;
+}
+
+static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	if (d->profile->sizes_only)
+		return kv_fail(err, KV_EXIT_USAGE, "engine profile %s serves kvsim size only: its scheduler is not built",
+		               d->profile->name);
+	if (s->hardware == NULL && !s->latency.fixed)
+		return kv_fail(err, KV_EXIT_USAGE, "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
+		               "--latency fixed:DURATION");
+	return 0;
+}
+
 static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
 {
-	if (load_profiles(d, s, err) || apply_types(d, s, err) || resolve_lengths(d, s, err) || draw_budget(d, s, err) ||
+	if (plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
 	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || build_latency(d, s, err))
 		return -1;
 	fill_config(d, s);
 	return 0;
+}
+
+int kv_deployment_plan(struct kv_deployment *deployment, struct kv_scenario *scenario, uint64_t device_memory,
+                       struct kv_error *err)
+{
+	memset(deployment, 0, sizeof *deployment);
+	if (!plan(deployment, scenario, device_memory, err))
+		return 0;
+	kv_deployment_fini(deployment);
+	return -1;
 }
 
 int kv_deployment_init(struct kv_deployment *deployment, struct kv_scenario *scenario, struct kv_error *err)

@@ -19,6 +19,7 @@ struct kv_deployment {
 	struct kv_model *model;
 	struct kv_hardware *hardware;        /* NULL: none is named */
 	struct kv_engine_profile *profile;
+	struct kv_budget_question question;  /* what the budget answers */
 	struct kv_budget budget;
 	struct kv_engine_config config;      /* policies and latency belong to the deployment */
 	bool oracle;                         /* a policy or default_max_tokens sees true output lengths */
@@ -30,6 +31,11 @@ struct kv_deployment {
  * leaves it. Errors are KV_EXIT_USAGE where settings do not go together, and what model and profile files cause. */
 int kv_deployment_init(struct kv_deployment *deployment, struct kv_scenario *scenario, struct kv_error *err);
 void kv_deployment_fini(struct kv_deployment *deployment);
+
+/* The part of it that sizing needs: profiles, model and the budget's question, without drawing the budget. Works for
+ * every engine profile and without hardware. device_memory in bytes stands in for the hardware's; 0 = none given. */
+int kv_deployment_plan(struct kv_deployment *deployment, struct kv_scenario *scenario, uint64_t device_memory,
+                       struct kv_error *err);
 
 /* KV_EXIT_USAGE where policies do not go together or not with the model's KV groups; the text says why. */
 int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,

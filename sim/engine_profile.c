@@ -61,6 +61,40 @@ static int read_switches(const struct kv_node *root, struct kv_engine_profile *p
 	       read_switch(node, "override_is_checked", &profile->override_is_checked, err) ? -1 : 0;
 }
 
+static int read_choice(const struct kv_node *mapping, const char *key, const char *const *choices, size_t count,
+                       unsigned *out, struct kv_error *err)
+{
+	const struct kv_node *node = required(mapping, key, KV_NODE_SCALAR, err);
+
+	if (node == NULL)
+		return -1;
+	for (*out = 0; *out < count; (*out)++)
+		if (strcmp(node->text, choices[*out]) == 0)
+			return 0;
+	kv_fail_unknown(err, KV_EXIT_DATA, key, node->text, choices, count);
+	return kv_node_fail_in(node, err);
+}
+
+static int read_sizing(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
+{
+	static const char *const keys[] = { "rule", "tokens", "graphs_subtracted", "sizes_only" };
+	static const char *const rules[] = { "vllm", "sglang", "tensorrt-llm", "llama.cpp" };
+	static const char *const tokens[] = { "blocks", "concurrency" };
+	const struct kv_node *node = required(root, "sizing", KV_NODE_MAPPING, err);
+	unsigned rule, meaning;
+
+	if (node == NULL || kv_node_expect_keys(node, keys, LENGTH(keys), KV_EXIT_DATA, err) ||
+	    read_choice(node, "rule", rules, LENGTH(rules), &rule, err) ||
+	    read_choice(node, "tokens", tokens, LENGTH(tokens), &meaning, err) ||
+	    read_switch(node, "graphs_subtracted", &profile->sizing.graphs_subtracted, err) ||
+	    read_switch(node, "sizes_only", &profile->sizes_only, err))
+		return -1;
+	profile->sizing.engine = (enum kv_sizing_engine)rule;
+	profile->sizing.tokens_by_concurrency = meaning == 1;
+	profile->sizing.null_block = profile->null_block;
+	return 0;
+}
+
 static int read_overheads(const struct kv_node *root, struct kv_overheads *overheads, struct kv_error *err)
 {
 	static const char *const keys[] = { "c0", "cl", "cl_fp8", "c1", "cs" };
@@ -144,7 +178,7 @@ static int read_rows(const struct kv_node *root, struct kv_engine_profile *profi
 static int read_profile(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
 	static const char *const keys[] = {
-		"summary", "source", "engine", "policies", "switches", "devices", "implies", "overheads", "efficiency"
+		"summary", "source", "engine", "policies", "switches", "sizing", "devices", "implies", "overheads", "efficiency"
 	};
 
 	if (kv_node_expect_keys(root, keys, LENGTH(keys), KV_EXIT_DATA, err) ||
@@ -152,7 +186,7 @@ static int read_profile(const struct kv_node *root, struct kv_engine_profile *pr
 	    (profile->engine = required(root, "engine", KV_NODE_MAPPING, err)) == NULL ||
 	    (profile->policies = required(root, "policies", KV_NODE_MAPPING, err)) == NULL)
 		return -1;
-	return read_switches(root, profile, err) || read_rows(root, profile, err) ||
+	return read_switches(root, profile, err) || read_sizing(root, profile, err) || read_rows(root, profile, err) ||
 	       read_overheads(root, &profile->overheads, err) || read_efficiency(root, &profile->efficiency, err) ? -1 : 0;
 }
 

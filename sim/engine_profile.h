@@ -13,6 +13,7 @@
 
 #include "sim/error.h"
 #include "sim/hardware.h"
+#include "sim/memory_budget.h"
 #include "sim/yaml_tree.h"
 
 struct kv_engine_profile {
@@ -21,6 +22,8 @@ struct kv_engine_profile {
 	bool null_block;           /* one block of the pool is never given out */
 	bool blank_blocks_first;   /* unhashed freed blocks go to the head of the free queue */
 	bool override_is_checked;  /* one request of max_model_len must fit a block override too */
+	bool sizes_only;           /* its memory is known, its scheduler is not built: run refuses it */
+	struct kv_sizing_rule sizing;
 	struct kv_overheads overheads;  /* all given */
 	struct kv_efficiency efficiency;  /* NAN = the hardware profile's */
 	const struct kv_node *engine, *policies, *implies;  /* mappings of defaults; rows of {if, then, unless_given} */

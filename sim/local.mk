@@ -36,6 +36,7 @@ libkvsim_a_SOURCES += \
 	%D%/measurement.c %D%/measurement.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/memory_budget.c %D%/memory_budget.h \
+	%D%/memory_peaks.c %D%/memory_peaks.h \
 	%D%/miss.c %D%/miss.h \
 	%D%/model.c %D%/model.h \
 	%D%/model_config.c %D%/model_config.h \

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "sim/memory_peaks.h"
 #include "sim/units.h"
 
 static const char *const provenance_names[] = {
@@ -48,27 +49,114 @@ static void take(struct kv_budget *budget, const char *item, int64_t given, int6
 		add_line(budget, item, -fallback, source, note);
 }
 
-static void draw_lines(const struct kv_budget_question *q, struct kv_budget *budget)
+static struct kv_peak_shape peak_shape(const struct kv_budget_question *q, uint32_t stage)
 {
-	double requested = ceil((double)q->device_bytes * q->utilization);
+	return (struct kv_peak_shape){.tensor_parallel = q->layout.tensor_parallel, .pipeline_parallel = q->pipeline_parallel,
+	                              .max_tokens = q->max_num_batched_tokens, .max_seqs = q->max_num_seqs,
+	                              .last_stage = stage + 1 == q->pipeline_parallel};
+}
 
-	add_line(budget, "device memory", (int64_t)q->device_bytes, q->device_source, "");
-	add_line(budget, "beyond gpu_memory_utilization", (int64_t)requested - (int64_t)q->device_bytes,
-	         q->utilization_source, "");
+static void take_weights(const struct kv_budget_question *q, struct kv_budget *budget)
+{
 	take(budget, "weights", q->weights_bytes, (int64_t)budget->weights.bytes, KV_FROM_CONFIG, "");
-	take(budget, "runtime, activation peak and graphs", q->overhead_bytes, KV_DEFAULT_OVERHEAD, KV_ASSUMED,
-	     "as measured for Llama-3.1-8B on an RTX 4090");
+}
+
+static void take_peaks(const struct kv_budget_question *q, struct kv_budget *budget)
+{
+	struct kv_peak_shape shape = peak_shape(q, budget->stage);
+
+	take(budget, "runtime", q->runtime_bytes, kv_runtime_bytes(&shape), KV_ASSUMED, "as measured on H100s");
+	take(budget, "activation peak", q->activation_bytes, kv_activation_peak(q->model, &shape), KV_ASSUMED,
+	     "fitted, +-10 %");
+}
+
+static void take_extras(const struct kv_budget_question *q, struct kv_budget *budget)
+{
 	take(budget, "services", q->reserve_bytes, 0, KV_ASSUMED, "");
 	take(budget, "headroom", q->headroom_bytes, 0, KV_ASSUMED, "");
+}
+
+static void draw_vllm(const struct kv_budget_question *q, uint32_t layers, struct kv_budget *budget)
+{
+	int64_t requested = (int64_t)ceil((double)q->device_bytes * q->utilization);
+
+	add_line(budget, "beyond gpu_memory_utilization", requested - (int64_t)q->device_bytes, q->utilization_source, "");
+	take_weights(q, budget);
+	take_peaks(q, budget);
+	if (q->rule.graphs_subtracted)
+		take(budget, "CUDA graphs", q->graph_bytes, kv_graph_bytes(layers, q->max_num_seqs), KV_ASSUMED,
+		     "by layers and captured sizes");
+}
+
+/* Most sequences of a captured graph, by device memory in MiB: SGLang's default. */
+static uint64_t sglang_graph_seqs(uint64_t device_mib, uint32_t tp)
+{
+	if (device_mib < 20 * 1024)
+		return 8;
+	if (device_mib < 35 * 1024)
+		return tp < 4 ? 24 : 80;
+	if (device_mib < 60 * 1024)
+		return tp < 4 ? 32 : 160;
+	return device_mib < 160 * 1024 && tp < 4 ? 256 : 512;
+}
+
+static int64_t sglang_reserve(const struct kv_budget_question *q)
+{
+	uint64_t mib = q->device_bytes >> 20, ranks = (uint64_t)q->layout.tensor_parallel * q->pipeline_parallel;
+	uint64_t reserve = 512 + kv_max(q->max_num_batched_tokens, 2048) * 3 / 2
+	                   + 2 * sglang_graph_seqs(mib, q->layout.tensor_parallel) + ranks * 1024 / 8;
+
+	if (mib > 60 * 1024)
+		reserve = kv_max(reserve, 10 * 1024);
+	return (int64_t)(reserve << 20);
+}
+
+static void draw_sglang(const struct kv_budget_question *q, struct kv_budget *budget)
+{
+	int64_t beyond = (int64_t)((double)q->device_bytes * q->utilization) - (int64_t)q->device_bytes;
+
+	if (q->utilization > 0)
+		add_line(budget, "beyond mem_fraction_static", beyond, q->utilization_source, "");
+	else
+		add_line(budget, "reserve (1 - mem_fraction_static)", -sglang_reserve(q), KV_FROM_PROFILE,
+		         "512 + 1.5 x chunk + 2 x graph batch + ranks x 128 MiB, at least 10 GiB beyond 60 GiB");
+	take_weights(q, budget);
+}
+
+static void draw_tensorrt_llm(const struct kv_budget_question *q, struct kv_budget *budget)
+{
+	int64_t kept;
+
+	take_weights(q, budget);
+	take_peaks(q, budget);
+	kept = budget->kv_bytes > 0 ? (int64_t)((double)budget->kv_bytes * (1 - q->utilization)) : 0;
+	add_line(budget, "beyond free_gpu_memory_fraction", -kept, q->utilization_source, "");
+}
+
+static void draw_lines(const struct kv_budget_question *q, uint32_t layers, struct kv_budget *budget)
+{
+	add_line(budget, "device memory", (int64_t)q->device_bytes, q->device_source, "");
+	switch (q->rule.engine) {
+	case KV_SIZING_VLLM: draw_vllm(q, layers, budget); break;
+	case KV_SIZING_SGLANG: draw_sglang(q, budget); break;
+	case KV_SIZING_TENSORRT_LLM: draw_tensorrt_llm(q, budget); break;
+	case KV_SIZING_LLAMA_CPP:
+		take_weights(q, budget);
+		take_peaks(q, budget);
+		break;
+	}
+	take_extras(q, budget);
 }
 
 static void count_blocks(const struct kv_budget_question *q, struct kv_budget *budget)
 {
 	if (q->num_blocks_override)
 		budget->num_blocks = q->num_blocks_override;
+	else if (budget->kv_bytes > 0 && q->rule.engine == KV_SIZING_TENSORRT_LLM)
+		budget->num_blocks = kv_ceil_div((uint64_t)budget->kv_bytes, budget->layout.page_bytes);  /* rounds up */
 	else if (budget->kv_bytes > 0)
 		budget->num_blocks = (uint64_t)budget->kv_bytes / budget->layout.page_bytes;
-	budget->usable_blocks = kv_sub_floor(budget->num_blocks, q->null_block ? 1 : 0);
+	budget->usable_blocks = kv_sub_floor(budget->num_blocks, q->rule.null_block ? 1 : 0);
 }
 
 static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct kv_budget *budget,
@@ -76,7 +164,7 @@ static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct
 {
 	struct kv_layout_options layout = q->layout;
 	struct kv_weight_options weights = {.tensor_parallel = layout.tensor_parallel, .expert_ranks = q->expert_ranks,
-	                                    .mtp = layout.mtp};
+	                                    .mtp = layout.mtp, .pad_experts = q->rule.engine == KV_SIZING_VLLM};
 
 	*budget = (struct kv_budget){.stage = stage};
 	kv_pipeline_stage(q->model->layers, q->pipeline_parallel, stage, &layout.first_layer, &layout.layer_count);
@@ -88,7 +176,7 @@ static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct
 	if (q->kv_cache_memory_bytes)
 		add_line(budget, "kv_cache_memory_bytes", (int64_t)q->kv_cache_memory_bytes, KV_FROM_USER, "");
 	else if (q->device_bytes)
-		draw_lines(q, budget);
+		draw_lines(q, layout.layer_count, budget);
 	count_blocks(q, budget);
 	if (q->num_blocks_override && !q->kv_cache_memory_bytes && !q->device_bytes)
 		add_line(budget, "num_gpu_blocks_override", (int64_t)(budget->num_blocks * budget->layout.page_bytes),

@@ -1,10 +1,13 @@
 /* From device memory to blocks: the budget that an engine draws up at start-up, line by line, for one rank.
  *
- *     requested = ceil(device memory x utilisation)
- *     KV        = requested - weights - what else is resident while the engine runs      (may be negative)
- *     blocks    = floor(KV / page), the smallest number over pipeline stages
+ *     vLLM          KV = ceil(device memory x utilisation) - weights - runtime - activation peak [- graphs, since 0.21]
+ *     SGLang        KV = device memory x static fraction - weights; the fraction leaves a reserve for all else
+ *     TensorRT-LLM  KV = fraction x what is free once weights, runtime and activations are in place
+ *     llama.cpp     KV = what is asked for; it fits or it does not
  *
- * vLLM's rule (gpu_worker.py and kv_cache_utils.py, 2026-08); `run` and `size` call this one function.
+ * blocks = floor(KV / page), the smallest number over pipeline stages. KV may be negative. `run` and `size` call this one
+ * function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang server_args.py of 2026-07, TensorRT-LLM's
+ * KV manager, llama.cpp of 2026-08.
  */
 #ifndef KV_SIM_MEMORY_BUDGET_H
 #define KV_SIM_MEMORY_BUDGET_H
@@ -27,34 +30,43 @@ enum kv_provenance {
 
 const char *kv_provenance_name(enum kv_provenance provenance);
 
+enum kv_sizing_engine { KV_SIZING_VLLM, KV_SIZING_SGLANG, KV_SIZING_TENSORRT_LLM, KV_SIZING_LLAMA_CPP };
+
+/* What engine profiles say about sizing. */
+struct kv_sizing_rule {
+	enum kv_sizing_engine engine;
+	bool tokens_by_concurrency;  /* the log's token count is concurrency x max_model_len, not blocks */
+	bool graphs_subtracted;      /* graph memory comes off the KV cache */
+	bool null_block;             /* one block of the pool is never given out */
+};
+
 /* Bytes that the user gave or left open. */
 #define KV_BYTES_UNSET INT64_MIN
 
 struct kv_budget_question {
 	const struct kv_model *model;
+	struct kv_sizing_rule rule;
 	struct kv_layout_options layout;  /* block size, tensor parallel, cache format, ...; its stage is ignored */
 	uint32_t pipeline_parallel;
 	uint32_t expert_ranks;            /* as in kv_weight_options */
+	uint64_t max_num_batched_tokens, max_num_seqs;
 	uint64_t device_bytes;            /* as the framework sees them; 0 = unknown */
 	enum kv_provenance device_source;
-	double utilization;               /* share of device_bytes that the engine may use, 0..1 */
+	double utilization;               /* share of device_bytes (TensorRT-LLM: of what is free), 0..1; 0 = the rule's own */
 	enum kv_provenance utilization_source;
 	int64_t weights_bytes;            /* KV_BYTES_UNSET = counted from the config; likewise below */
-	int64_t overhead_bytes;           /* runtime, activation peak and graphs; unset = KV_DEFAULT_OVERHEAD, assumed */
+	int64_t runtime_bytes;            /* unset = kv_runtime_bytes(), assumed; likewise the next two */
+	int64_t activation_bytes;
+	int64_t graph_bytes;
 	int64_t reserve_bytes;            /* services beside the engine; unset = 0 */
 	int64_t headroom_bytes;           /* kept free on purpose; unset = 0 */
 	uint64_t kv_cache_memory_bytes;   /* replaces the formula; 0 = unset */
 	uint64_t num_blocks_override;     /* replaces the result, null block included; 0 = unset */
-	bool null_block;                  /* one block of the pool is never given out */
 };
-
-/* Llama-3.1-8B on an RTX 4090, vLLM 0.19 with 2,048 batched tokens: 22,725,564,826 B requested, 16,060,522,496 B of
- * weights and 5,427,429,376 B of KV leave this (1.15 GiB). */
-#define KV_DEFAULT_OVERHEAD INT64_C(1237612954)
 
 struct kv_budget_line {
 	const char *item;
-	int64_t bytes;            /* what is taken is negative; sums to the KV line */
+	int64_t bytes;            /* what is taken is negative; the lines sum to kv_bytes */
 	enum kv_provenance source;
 	const char *note;         /* "" = none */
 };

@@ -159,4 +159,10 @@ KV_CHECK_TESTS += test_latency_setup
 test_latency_setup_SOURCES = %D%/test_latency_setup.c %D%/support.h
 test_latency_setup_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_latency_setup_LDADD = $(KV_TEST_LIBS)
+
+EXTRA_DIST += %D%/data/activation-peaks.csv
+KV_CHECK_TESTS += test_memory_peaks
+test_memory_peaks_SOURCES = %D%/test_memory_peaks.c %D%/support.h
+test_memory_peaks_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_memory_peaks_LDADD = $(KV_TEST_LIBS)
 endif

@@ -12,8 +12,9 @@ static struct kv_budget_question question(const char *model, uint32_t tp)
 	struct kv_error err;
 	struct kv_budget_question q = {
 		.model = kv_model_load(model, &err), .pipeline_parallel = 1, .expert_ranks = 1, .utilization = 0.9,
-		.weights_bytes = KV_BYTES_UNSET, .overhead_bytes = KV_BYTES_UNSET, .reserve_bytes = KV_BYTES_UNSET,
-		.headroom_bytes = KV_BYTES_UNSET, .null_block = true,
+		.weights_bytes = KV_BYTES_UNSET, .runtime_bytes = KV_BYTES_UNSET, .activation_bytes = KV_BYTES_UNSET,
+		.graph_bytes = KV_BYTES_UNSET, .reserve_bytes = KV_BYTES_UNSET, .headroom_bytes = KV_BYTES_UNSET,
+		.rule = {KV_SIZING_VLLM, .null_block = true}, .max_num_batched_tokens = 2048, .max_num_seqs = 256,
 		.layout = {.block_size = 16, .tensor_parallel = tp, .cache = kv_cache_format_find("auto", &err)},
 	};
 
@@ -50,7 +51,8 @@ START_TEST(the_measured_rtx_4090_run_comes_out_to_the_byte)
 	struct kv_budget budget;
 
 	q.device_bytes = 25250627584;
-	q.overhead_bytes = 1237612954;
+	q.runtime_bytes = 1237612954;  /* all that is neither weights nor KV */
+	q.activation_bytes = 0;
 	budget = draw(&q);
 	ck_assert_int_eq(-budget.line[2].bytes, 16060522496);
 	ck_assert_int_eq(budget.kv_bytes, 5427429376);
@@ -122,7 +124,8 @@ START_TEST(every_line_takes_its_bytes)
 
 	q.device_bytes = 80 * GIB;
 	q.weights_bytes = 20 * GIB;
-	q.overhead_bytes = 2 * GIB;
+	q.runtime_bytes = GIB / 2;
+	q.activation_bytes = 3 * GIB / 2;
 	before = draw(&q).kv_bytes;
 	ck_assert_int_eq(before, 50 * GIB);
 	q.reserve_bytes = GIB;
@@ -145,7 +148,7 @@ START_TEST(given_kv_bytes_bypass_the_formula_and_an_override_replaces_the_result
 	q.num_blocks_override = 11;
 	ck_assert_uint_eq(draw(&q).num_blocks, 11);
 	ck_assert_uint_eq(draw(&q).usable_blocks, 10);
-	q.null_block = false;
+	q.rule.null_block = false;
 	ck_assert_uint_eq(draw(&q).usable_blocks, 11);
 	finish(&q);
 }
