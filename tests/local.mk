@@ -17,6 +17,8 @@ liboracle_a_SOURCES = \
 	%D%/oracle/engine.c %D%/oracle/engine.h \
 	%D%/oracle/list.h \
 	%D%/oracle/oracle.c %D%/oracle/oracle.h \
+	%D%/random_workload.c %D%/random_workload.h \
+	%D%/run_log.c %D%/run_log.h \
 	%D%/workload.c %D%/workload.h
 
 EXTRA_DIST += %D%/cli/support.sh
@@ -28,6 +30,28 @@ KV_CLI_TESTS = \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)
+dist_check_SCRIPTS += %D%/cli/trace_validate.sh
+TESTS += %D%/cli/trace_validate.sh
+noinst_PROGRAMS += replay_vectors
+replay_vectors_SOURCES = %D%/replay_vectors.c
+replay_vectors_LDADD = liboracle.a $(KV_LIBS)
+
+check_PROGRAMS += test_scenarios
+TESTS += test_scenarios
+test_scenarios_SOURCES = %D%/test_scenarios.c
+test_scenarios_LDADD = liboracle.a $(KV_LIBS)
+
+check_PROGRAMS += test_differential
+TESTS += test_differential
+test_differential_SOURCES = %D%/test_differential.c
+test_differential_LDADD = liboracle.a $(KV_LIBS)
+
+EXTRA_DIST += \
+	%D%/data/scenarios/a.json \
+	%D%/data/scenarios/c.json \
+	%D%/data/scenarios/h.json \
+	%D%/data/scenarios/s.json \
+	%D%/data/scenarios/v.json
 
 if HAVE_CHECK
 KV_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)

@@ -2,6 +2,8 @@
 
 #include "tests/workload.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +51,7 @@ void test_workload_init(struct test_workload *workload)
 	};
 }
 
-static void free_request(struct kv_request *request)
+void test_request_fini(struct kv_request *request)
 {
 	free((void *)request->prompt);
 	free((void *)request->id);
@@ -61,7 +63,7 @@ static void free_request(struct kv_request *request)
 void test_workload_fini(struct test_workload *workload)
 {
 	for (size_t i = 0; i < workload->count; i++)
-		free_request(&workload->requests[i]);
+		test_request_fini(&workload->requests[i]);
 	free(workload->requests);
 	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
 		free(workload->policy[kind]);
@@ -91,7 +93,7 @@ struct kv_request *test_workload_add(struct test_workload *workload, const struc
 	return copy;
 }
 
-static void append_segment(struct kv_request *request, struct kv_segment segment)
+void test_request_append_segment(struct kv_request *request, struct kv_segment segment)
 {
 	struct kv_segment *prompt = kv_realloc((void *)request->prompt, request->prompt_segments + 1, sizeof *prompt);
 
@@ -106,7 +108,7 @@ void test_request_append(struct kv_request *request, const char *name, uint32_t 
 
 	if (output)
 		name++;
-	append_segment(request, (struct kv_segment){.stream = kv_name_hash(name, (uint32_t)strlen(name)),
+	test_request_append_segment(request, (struct kv_segment){.stream = kv_name_hash(name, (uint32_t)strlen(name)),
 	                                            .length = length,
 	                                            .kind = output ? KV_STREAM_OUTPUT : KV_STREAM_NAMED});
 }
@@ -305,6 +307,30 @@ static const char *text_of(json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
+/* [["name", length], ...], "name:length ..." or a number of tokens that nobody shares. */
+static void read_prompt(struct kv_request *request, json_t *prompt)
+{
+	json_t *segment;
+	size_t i;
+
+	if (json_is_integer(prompt))
+		test_request_append_segment(request, (struct kv_segment){.length = (uint32_t)json_integer_value(prompt),
+		                                            .kind = KV_STREAM_PRIVATE});
+	if (json_is_string(prompt)) {
+		char *text = kv_strdup(json_string_value(prompt)), *rest = text, *item;
+
+		while ((item = strsep(&rest, " ")) != NULL) {
+			char *name = strsep(&item, ":");
+
+			test_request_append(request, name, (uint32_t)strtoul(item, NULL, 10));
+		}
+		free(text);
+	}
+	json_array_foreach(prompt, i, segment)
+		test_request_append(request, json_string_value(json_array_get(segment, 0)),
+		                    (uint32_t)json_integer_value(json_array_get(segment, 1)));
+}
+
 static void read_request(struct test_workload *workload, json_t *object)
 {
 	struct kv_request plain = {
@@ -321,14 +347,10 @@ static void read_request(struct test_workload *workload, json_t *object)
 		.output_nameable = true,
 	};
 	struct kv_request *request = test_workload_add(workload, &plain);
-	json_t *segment;
-	size_t i;
 
 	if (json_object_get(object, "max_tokens") != NULL)
 		request->max_tokens = (uint32_t)json_integer_value(json_object_get(object, "max_tokens"));
-	json_array_foreach(json_object_get(object, "prompt"), i, segment)
-		test_request_append(request, json_string_value(json_array_get(segment, 0)),
-		                    (uint32_t)json_integer_value(json_array_get(segment, 1)));
+	read_prompt(request, json_object_get(object, "prompt"));
 }
 
 void test_workload_read(struct test_workload *workload, json_t *config, json_t *requests)
@@ -341,4 +363,35 @@ void test_workload_read(struct test_workload *workload, json_t *config, json_t *
 	json_decref(copy);
 	json_array_foreach(requests, i, request)
 		read_request(workload, request);
+}
+
+FILE *test_open(const char *path)
+{
+	FILE *file = fopen(path, "r");
+
+	if (file == NULL) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		exit(KV_EXIT_MISSING);
+	}
+	return file;
+}
+
+json_t *test_next_object(FILE *file, const char *path)
+{
+	json_error_t error;
+	json_t *object;
+	int c;
+
+	do {
+		c = getc(file);
+	} while (isspace(c));
+	if (c == EOF)
+		return NULL;
+	ungetc(c, file);
+	object = json_loadf(file, JSON_DISABLE_EOF_CHECK, &error);
+	if (object == NULL) {
+		fprintf(stderr, "%s: %s\n", path, error.text);
+		exit(KV_EXIT_DATA);
+	}
+	return object;
 }

@@ -3,6 +3,7 @@
 #define KV_TESTS_WORKLOAD_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "sim/engine_config.h"
 #include "sim/latency.h"
@@ -32,6 +33,8 @@ void test_workload_set_policy(struct test_workload *workload, enum kv_policy_kin
 struct kv_request *test_workload_add(struct test_workload *workload, const struct kv_request *request);
 /* Appends a segment to the prompt. A name that begins with '@' is what the request of that id generates. */
 void test_request_append(struct kv_request *request, const char *name, uint32_t length);
+void test_request_append_segment(struct kv_request *request, struct kv_segment segment);
+void test_request_fini(struct kv_request *request);
 
 /* Sets each windowed group's admission cap from its window, the token budget and max_model_len. */
 void test_workload_set_caps(struct test_workload *workload);
@@ -39,6 +42,10 @@ void test_workload_set_caps(struct test_workload *workload);
 /* Reads config and requests as vector and scenario files have them. "1 s" is one step: arrivals and delays are counted in
  * steps. A row that makes no sense ends the program. */
 void test_workload_read(struct test_workload *workload, json_t *config, json_t *requests);
+
+/* A file of JSON objects one after the other. Failures end the program; NULL = no more. */
+FILE *test_open(const char *path);
+json_t *test_next_object(FILE *file, const char *path);
 
 /* Runs the engine over fresh policies. The outcome's counters are filled; errors end the program. */
 void test_workload_run(const struct test_workload *workload, test_engine engine, struct kv_sink *sink,

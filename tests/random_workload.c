@@ -1,0 +1,360 @@
+#include "config.h"
+
+#include "tests/random_workload.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/memory.h"
+
+#define REQUESTS_MAX 40
+
+struct plan {
+	gsl_rng *rng;
+	struct test_workload *workload;
+	uint32_t typical;     /* tokens of a prompt */
+	bool blocks_by_hash;  /* prompts as lists of block ids */
+	bool explicit_ids;
+	bool wants_salts;
+	kv_time now;
+};
+
+/* first <= value <= last. */
+static uint32_t between(struct plan *plan, uint32_t first, uint32_t last)
+{
+	return first + (uint32_t)gsl_rng_uniform_int(plan->rng, last - first + 1);
+}
+
+static bool chance(struct plan *plan, unsigned percent)
+{
+	return gsl_rng_uniform_int(plan->rng, 100) < percent;
+}
+
+static uint32_t pick(struct plan *plan, const uint32_t *values, size_t count)
+{
+	return values[gsl_rng_uniform_int(plan->rng, count)];
+}
+
+#define PICK(plan, ...) \
+	pick(plan, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* --- the deployment ----------------------------------------------------------------------------------------------------- */
+
+static void set_random_policy(struct plan *plan, enum kv_policy_kind kind)
+{
+	uint32_t count = 0, chosen;
+
+	for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
+		count += (*p)->kind == kind;
+	chosen = between(plan, 0, count - 1);
+	for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
+		if ((*p)->kind == kind && chosen-- == 0)
+			test_workload_set_policy(plan->workload, kind, (*p)->name);
+}
+
+/* Contiguous allocation goes with prefix none and one group of full attention. */
+static void choose_policies(struct plan *plan)
+{
+	if (chance(plan, 60))
+		set_random_policy(plan, KV_POLICY_ADMISSION);
+	if (chance(plan, 60))
+		set_random_policy(plan, KV_POLICY_SCHEDULING);
+	if (chance(plan, 60))
+		set_random_policy(plan, KV_POLICY_PREEMPTION);
+	if (chance(plan, 60))
+		set_random_policy(plan, KV_POLICY_EVICTION);
+	if (chance(plan, 20))
+		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
+	if (chance(plan, 20))
+		set_random_policy(plan, KV_POLICY_ALLOCATION);
+}
+
+static bool is_contiguous(const struct test_workload *workload)
+{
+	const struct kv_policy *policy = kv_policy_find(KV_POLICY_ALLOCATION, workload->policy[KV_POLICY_ALLOCATION]);
+
+	return policy->hooks.allocation.contiguous;
+}
+
+static void set_group(struct plan *plan, uint32_t group, enum kv_group_kind kind, uint32_t window)
+{
+	plan->workload->config.group[group] = (struct kv_group){
+		.kind = kind,
+		.layers = 1,
+		.window = window,
+		.block_size = plan->workload->config.block_size,
+	};
+}
+
+static void choose_groups(struct plan *plan)
+{
+	struct kv_engine_config *config = &plan->workload->config;
+	uint32_t shape = between(plan, 0, 99);
+	uint32_t window = between(plan, 2, 6 * config->block_size + 2);
+	uint32_t other = chance(plan, 70) ? window : between(plan, 2, 6 * config->block_size + 2);
+	uint32_t windowed = between(plan, 1, 3);
+
+	config->groups = 0;
+	if (shape < 85)
+		set_group(plan, config->groups++, chance(plan, 90) ? KV_GROUP_FULL : KV_GROUP_MLA, 0);
+	if (shape >= 45 && shape < 50)
+		set_group(plan, config->groups++, KV_GROUP_FULL, 0);
+	for (uint32_t i = 0; shape >= 50 && i < windowed; i++)
+		set_group(plan, config->groups++, KV_GROUP_SLIDING_WINDOW, i == 0 ? window : other);
+	config->retention_interval = chance(plan, 50) ? 0 : KV_RETAIN_ALL;
+}
+
+static void choose_limits(struct plan *plan)
+{
+	struct kv_engine_config *config = &plan->workload->config;
+	uint32_t request_blocks = (uint32_t)kv_ceil_div(plan->typical, config->block_size) * config->groups;
+
+	/* In tenths of a typical request. */
+	config->usable_blocks = 1 + request_blocks * (uint64_t)between(plan, 3, PICK(plan, 15, 25, 40, 80)) / 10;
+	config->watermark_blocks = chance(plan, 25) ? between(plan, 1, 1 + (uint32_t)config->usable_blocks / 4) : 0;
+	config->max_num_seqs = PICK(plan, 1, 2, 3, 4, 8, 64);
+	config->max_num_batched_tokens = PICK(plan, 2, 3, 5, 8, 16, 32, 64, 100, 256, 2000);
+	config->long_prefill_token_threshold = chance(plan, 25) ? between(plan, 1, plan->typical) : 0;
+	config->enable_chunked_prefill = chance(plan, 85);
+	if (!config->enable_chunked_prefill && chance(plan, 80))
+		config->max_num_batched_tokens = plan->typical * between(plan, 2, 6);
+	config->max_model_len = chance(plan, 70) ? 100000 : plan->typical * between(plan, 10, 60) / 10 + 2;
+	config->blank_blocks_first = chance(plan, 70);
+	config->refuse_impossible = chance(plan, 80);
+	config->default_max_tokens = chance(plan, 80) ? KV_TOKENS_UNSET : between(plan, 0, 2 * plan->typical);
+	config->default_max_tokens_is_output = chance(plan, 20);
+	config->max_concurrency = chance(plan, 25) ? between(plan, 1, 5) : 0;
+	config->cache_scope = (enum kv_cache_scope)PICK(plan, KV_SCOPE_GLOBAL, KV_SCOPE_GLOBAL, KV_SCOPE_GLOBAL,
+	                                               KV_SCOPE_TENANT, KV_SCOPE_REQUEST);
+}
+
+/* Every aggregate of a step's work weighs enough to be seen in its duration. */
+static const struct kv_latency_setup small_model = {
+	.model = {.layers = 4, .hidden = 256, .linear_params = 1e6, .linear_bytes = 2e6, .head_params = 1e5,
+	          .head_bytes = 2e5, .full_pair_flops = 1e5, .window_pair_flops = 7e4, .decode_pair_flops = 3e4,
+	          .full_kv_bytes = 4096, .window_kv_bytes = 3072},
+	.rates = {.compute_flops = 1e12, .attention_flops = 1e12, .memory_bandwidth = 1e11},
+	.constants = {.ec = 0.5, .eb = 0.8, .ea = 0.6, .ea_half = 100, .ek = 0.7, .km = 0.6, .en = 0.6, .c0 = 1e-4,
+	              .cl = 1e-6, .c1 = 1e-6, .cs = 1e-6},
+	.tensor_parallel = 1,
+	.pipeline_parallel = 1,
+};
+
+static void choose_times(struct plan *plan)
+{
+	struct test_workload *workload = plan->workload;
+
+	workload->fixed_step = chance(plan, 50) ? KV_MILLISECOND : between(plan, 1, 3000);
+	if (chance(plan, 40))
+		workload->roofline = &small_model;
+	if (chance(plan, 20))
+		workload->config.frontend = workload->fixed_step * between(plan, 1, 4) / 2;
+	if (chance(plan, 15))
+		workload->options.duration = workload->fixed_step * between(plan, 1, 200);
+}
+
+static void choose_deployment(struct plan *plan)
+{
+	struct kv_engine_config *config = &plan->workload->config;
+
+	config->block_size = PICK(plan, 1, 2, 3, 4, 4, 8, 8, 16);
+	plan->typical = config->block_size * between(plan, 1, 12) + between(plan, 0, 3);
+	choose_policies(plan);
+	choose_groups(plan);
+	if (is_contiguous(plan->workload)) {
+		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
+		config->groups = 1;
+		set_group(plan, 0, KV_GROUP_FULL, 0);
+	}
+	choose_limits(plan);
+	choose_times(plan);
+	test_workload_set_caps(plan->workload);
+}
+
+/* --- requests ------------------------------------------------------------------------------------------------------------ */
+
+static void append_named(struct plan *plan, struct kv_request *request, const char *kind, uint32_t names, uint32_t most)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "%s%u", kind, between(plan, 0, names - 1));
+	test_request_append(request, name, between(plan, 1, most));
+}
+
+static void append_private(struct plan *plan, struct kv_request *request, uint32_t most)
+{
+	test_request_append_segment(request, (struct kv_segment){.length = between(plan, 1, most),
+	                                                         .kind = KV_STREAM_PRIVATE,
+	                                                         .stream = between(plan, 0, 1)});
+}
+
+/* The prompt of an earlier request, what it generates, and something new. */
+static void append_next_turn(struct plan *plan, struct kv_request *request)
+{
+	const struct test_workload *workload = plan->workload;
+	struct kv_request *before = &workload->requests[between(plan, 0, (uint32_t)workload->count - 2)];
+	char name[32];
+
+	for (uint32_t i = 0; i < before->prompt_segments; i++)
+		if (before->prompt[i].kind != KV_STREAM_PRIVATE)
+			test_request_append_segment(request, before->prompt[i]);
+	if (before->output_tokens > 0) {
+		snprintf(name, sizeof name, "@r%u", (unsigned)before->index);
+		if (before->id != NULL)
+			snprintf(name, sizeof name, "@%s", before->id);
+		test_request_append(request, name, between(plan, 1, before->output_tokens));
+		before->output_nameable = true;
+	}
+	append_named(plan, request, "u", 1000, plan->typical / 2 + 1);
+}
+
+static void append_hash_blocks(struct plan *plan, struct kv_request *request)
+{
+	uint32_t blocks = between(plan, 1, plan->typical / plan->workload->config.block_size + 2);
+	uint32_t id = 0;
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		uint32_t size = plan->workload->config.block_size;
+
+		/* Few branches near the root, many later. */
+		id = id * 7 + between(plan, 0, 1 + i / 2) + 1;
+		if (i + 1 == blocks)
+			size = between(plan, 1, size);
+		test_request_append_segment(request, (struct kv_segment){.stream = id, .length = size,
+		                                                         .kind = KV_STREAM_BLOCK});
+	}
+}
+
+static void fill_prompt(struct plan *plan, struct kv_request *request)
+{
+	if (plan->blocks_by_hash) {
+		append_hash_blocks(plan, request);
+		return;
+	}
+	if (request->index > 0 && chance(plan, 30)) {
+		append_next_turn(plan, request);
+		return;
+	}
+	if (chance(plan, 60))
+		append_named(plan, request, "S", 2, plan->typical);
+	if (chance(plan, 40))
+		append_named(plan, request, "D", 4, plan->typical);
+	if (chance(plan, 50) || request->prompt_tokens == 0) {
+		if (chance(plan, 50))
+			append_private(plan, request, plan->typical);
+		else
+			append_named(plan, request, "u", 1000, plan->typical);
+	}
+}
+
+static const char *maybe(struct plan *plan, unsigned percent, const char *const *names, size_t count)
+{
+	return chance(plan, percent) ? names[gsl_rng_uniform_int(plan->rng, count)] : "";
+}
+
+/* Bursts, neighbours and long pauses. */
+static void move_clock(struct plan *plan)
+{
+	kv_time step = plan->workload->roofline != NULL ? 150000 : plan->workload->fixed_step;
+
+	if (chance(plan, 40))
+		return;
+	if (chance(plan, 60))
+		plan->now += step * between(plan, 1, 6);
+	else if (chance(plan, 60))
+		plan->now += between(plan, 1, (uint32_t)(4 * step));
+	else
+		plan->now += step * between(plan, 20, 100);
+}
+
+static void add_request(struct plan *plan)
+{
+	static const char *const tenants[] = {"red", "green", "blue"};
+	static const char *const salts[] = {"red", "pepper"};
+	static const char *const adapters[] = {"lora", "red"};
+	char id[32];
+	struct kv_request plain = {
+		.id = plan->explicit_ids ? id : NULL,
+		.arrival = plan->now,
+		.retrieval = chance(plan, 15) ? plan->workload->fixed_step * between(plan, 1, 20) / 3 : 0,
+		.deadline = KV_TIME_NONE,
+		.output_tokens = chance(plan, 8) ? 0 : between(plan, 1, PICK(plan, 2, plan->typical, plan->typical, 2 * plan->typical)),
+		.max_tokens = chance(plan, 60) ? KV_TOKENS_UNSET : between(plan, 0, 3 * plan->typical),
+		.priority = between(plan, 0, 3),
+		.tenant = maybe(plan, 60, tenants, 3),
+		.salt = maybe(plan, plan->wants_salts ? 40 : 0, salts, 2),
+		.adapter = maybe(plan, plan->wants_salts ? 20 : 0, adapters, 2),
+		.output_nameable = chance(plan, 30),
+	};
+
+	snprintf(id, sizeof id, "id-%u", (unsigned)plan->workload->count);
+	fill_prompt(plan, test_workload_add(plan->workload, &plain));
+	move_clock(plan);
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct kv_request *x = a, *y = b;
+
+	if (x->arrival != y->arrival)
+		return x->arrival < y->arrival ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Rows of a file may be out of order in time: the source sorts them, and ties go by their place in the file. */
+static void disorder(struct plan *plan)
+{
+	struct test_workload *workload = plan->workload;
+
+	for (size_t i = 1; i < workload->count; i++)
+		if (chance(plan, 30)) {
+			kv_time time = workload->requests[i].arrival;
+
+			workload->requests[i].arrival = workload->requests[i - 1].arrival;
+			workload->requests[i - 1].arrival = time;
+		}
+	qsort(workload->requests, workload->count, sizeof *workload->requests, by_arrival);
+}
+
+void test_workload_random(struct test_workload *workload, uint64_t seed)
+{
+	struct plan plan = {.rng = gsl_rng_alloc(gsl_rng_mt19937), .workload = workload};
+	uint32_t count;
+
+	gsl_rng_set(plan.rng, (unsigned long)seed);
+	test_workload_init(workload);
+	choose_deployment(&plan);
+	plan.blocks_by_hash = chance(&plan, 15);
+	plan.explicit_ids = chance(&plan, 50);
+	plan.wants_salts = chance(&plan, 30);
+	count = between(&plan, 1, REQUESTS_MAX);
+	while (workload->count < count)
+		add_request(&plan);
+	if (chance(&plan, 15))
+		disorder(&plan);
+	gsl_rng_free(plan.rng);
+}
+
+static bool is_listed(const uint64_t *indices, size_t count, uint64_t index)
+{
+	for (size_t i = 0; i < count; i++)
+		if (indices[i] == index)
+			return true;
+	return false;
+}
+
+void test_workload_keep(struct test_workload *workload, const uint64_t *indices, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < workload->count; i++) {
+		if (is_listed(indices, count, workload->requests[i].index))
+			workload->requests[kept++] = workload->requests[i];
+		else
+			test_request_fini(&workload->requests[i]);
+	}
+	workload->count = kept;
+}
