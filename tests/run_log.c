@@ -121,6 +121,16 @@ static void event_text(const void *item, char *text, size_t size)
 	         kv_event_name((enum kv_event_kind)e->kind), u(e->request), u(e->tokens), u(e->blocks), e->detail);
 }
 
+void run_log_print_events(const struct run_log *log)
+{
+	for (size_t i = 0; i < log->event_count; i++) {
+		char text[1024];
+
+		event_text(&log->events[i], text, sizeof text);
+		puts(text);
+	}
+}
+
 static void step_text(const void *item, char *text, size_t size)
 {
 	const struct kv_step *s = item;

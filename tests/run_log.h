@@ -51,4 +51,6 @@ bool run_log_equal(const struct run_log *a, const struct run_log *b, bool events
 /* Contradictions inside one run: sums that must agree. False after writing the first to text. */
 bool run_log_consistent(const struct run_log *log, char *text, size_t size);
 
+void run_log_print_events(const struct run_log *log);
+
 #endif

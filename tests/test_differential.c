@@ -1,7 +1,7 @@
 /* Production against the oracle on random workloads: the same events, steps, states, gaps, request records and outcome,
  * bit for bit; and production without events the same as with them. TAP on stdout.
  *
- *     test_differential [--seeds FIRST:LAST] [--keep INDEX,INDEX,...] [--print]
+ *     test_differential [--seeds FIRST:LAST] [--keep INDEX,INDEX,...] [--print [--events]]
  *
  * A failing seed is made smaller by leaving requests out, and the line that repeats it is printed. */
 #include "config.h"
@@ -28,7 +28,7 @@ struct arguments {
 	uint64_t first, last;
 	uint64_t keep[KEEP_MAX];
 	size_t keep_count;
-	bool keeps, print;
+	bool keeps, print, print_events;
 	bool oracle_alone;
 };
 
@@ -268,6 +268,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'p':
 		args->print = true;
 		return 0;
+	case 'e':
+		args->print_events = true;
+		return 0;
 	case 'o':
 		args->oracle_alone = true;
 		return 0;
@@ -288,12 +291,32 @@ static void print_coverage(void)
 	       (unsigned long long)coverage->cut);
 }
 
+static void print_seeds(const struct arguments *args)
+{
+	for (uint64_t seed = args->first; seed <= args->last; seed++) {
+		struct test_workload workload;
+		struct run_log log;
+
+		test_workload_random(&workload, seed);
+		if (args->keeps)
+			test_workload_keep(&workload, args->keep, args->keep_count);
+		print_workload(&workload);
+		if (args->print_events) {
+			run_log_make(&log, &workload, kv_oracle_simulate, true);
+			run_log_print_events(&log);
+			run_log_fini(&log);
+		}
+		test_workload_fini(&workload);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"seeds", 's', "FIRST:LAST", 0, "seeds to run (default 1:2500)", 0},
 		{"keep", 'k', "INDEX,...", 0, "keep only these requests of the workload", 0},
 		{"print", 'p', NULL, 0, "print the workloads and stop", 0},
+		{"events", 'e', NULL, 0, "with --print: what the oracle does with them, too", 0},
 		{"oracle-alone", 'o', NULL, 0, "run the oracle only, and check that its sums agree", 0},
 		{0}
 	};
@@ -310,15 +333,10 @@ int main(int argc, char **argv)
 		perror("test_differential");
 		return EXIT_FAILURE;
 	}
-	for (uint64_t seed = args.first; args.print && seed <= args.last; seed++) {
-		struct test_workload workload;
-
-		test_workload_random(&workload, seed);
-		print_workload(&workload);
-		test_workload_fini(&workload);
-	}
-	if (args.print)
+	if (args.print) {
+		print_seeds(&args);
 		return EXIT_SUCCESS;
+	}
 	failed = run_all(&args);
 	print_coverage();
 	printf("%sok 1 - production and oracle agree on seeds %llu to %llu (%u differ)\n1..1\n", failed > 0 ? "not " : "",

@@ -274,7 +274,7 @@ static uint64_t gate_need(const struct oracle_engine *engine, const struct oracl
 
 uint64_t oracle_blocks_whole(const struct oracle_engine *engine, const struct oracle_request *request)
 {
-	return gate_need(engine, request, &(struct lookup){0}, known_tokens(request));
+	return gate_need(engine, request, &(struct lookup){0}, final_tokens(request));
 }
 
 static uint64_t growth_of_running(const struct oracle_engine *engine)
@@ -330,7 +330,7 @@ bool oracle_is_impossible(const struct oracle_engine *engine, const struct oracl
 	if (ask_admission(engine, request, &(struct lookup){0}, config->usable_blocks, 0, 0, 0) == KV_WAIT)
 		return true;
 	if (!is_contiguous(engine))
-		return gate_need(engine, request, &(struct lookup){0}, final_tokens(request)) > config->usable_blocks;
+		return oracle_blocks_whole(engine, request) > config->usable_blocks;
 	oracle_buddy_init(&empty, config->usable_blocks);
 	fits = oracle_buddy_has(&empty, reserved_chunk(engine, request));
 	oracle_buddy_fini(&empty);
@@ -532,6 +532,9 @@ static void insert_by_rank(struct oracle_engine *engine, struct oracle_request *
 void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *request)
 {
 	request->record.queued = engine->now;
+	/* With nobody before it, it waits for the step in flight, whose tokens are given out. */
+	if (engine->waiting.count == 0)
+		engine->reason = KV_WAIT_TOKEN_BUDGET;
 	insert_by_rank(engine, request);
 }
 
@@ -724,11 +727,10 @@ static void add_work(struct kv_step_work *work, const struct oracle_request *req
 	work->window_prefill_pairs2 += pairs2(past, tokens, window);
 }
 
-static void note_scheduled(struct oracle_engine *engine, struct oracle_request *request)
+static void settle_computed(struct oracle_engine *engine, struct oracle_request *request)
 {
 	uint64_t end = request->computed + request->scheduled;
 
-	oracle_emit(engine, KV_EVENT_SCHEDULE, request, request->scheduled, held_blocks(engine, request), "");
 	if (request->generated == 0)
 		request->record.computed_tokens += request->scheduled;
 	if (request->computed < request->highest)
@@ -737,6 +739,9 @@ static void note_scheduled(struct oracle_engine *engine, struct oracle_request *
 		engine->state.decode_tokens += request->scheduled;
 	else
 		engine->state.prefill_tokens += request->scheduled;
+	request->computed = end;
+	request->scheduled = 0;
+	request->highest = kv_max(request->highest, end);
 }
 
 static bool emits_token(const struct oracle_request *request)
@@ -774,12 +779,10 @@ static void play_step(struct oracle_engine *engine)
 		if (request->scheduled == 0)
 			continue;
 		add_work(&work, request, attention_window(engine));
-		note_scheduled(engine, request);
+		oracle_emit(engine, KV_EVENT_SCHEDULE, request, request->scheduled, held_blocks(engine, request), "");
 	}
 	engine->steps_begun++;
 	engine->in_step = true;
-	if (work.prefill_seqs + work.decode_seqs > 0)
-		engine->state.steps++;
 	engine->step_end = engine->now + kv_latency_step(engine->config->latency, &work);
 	oracle_engine_count(engine);
 	describe_step(engine, &work);
@@ -849,14 +852,14 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 
 	if (engine->sink->step != NULL)
 		engine->sink->step(engine->sink->self, &engine->step);
+	if (engine->step.scheduled_tokens > 0)
+		engine->state.steps++;
 	for (size_t i = 0; i < engine->running.count; i++) {
 		struct oracle_request *request = engine->running.items[i];
 		bool caught_up = request->scheduled > 0 && request->computed + request->scheduled == known_tokens(request);
 		bool token = emits_token(request);
 
-		request->computed += request->scheduled;
-		request->scheduled = 0;
-		request->highest = kv_max(request->highest, request->computed);
+		settle_computed(engine, request);
 		if (token)
 			deliver_token(engine, request);
 		if (caught_up && request->generated == request->outputs)

@@ -79,7 +79,7 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 /* Brings the levels of engine->state up to date. */
 void oracle_engine_count(struct oracle_engine *engine);
 
-/* Blocks for all known tokens and nothing shared: what a stall reports. */
+/* Blocks that it must be given until it is done, alone and with nothing shared: what a stall reports. */
 uint64_t oracle_blocks_whole(const struct oracle_engine *engine, const struct oracle_request *request);
 /* No pool state could ever let the request start and run to its end. */
 bool oracle_is_impossible(const struct oracle_engine *engine, const struct oracle_request *request);
