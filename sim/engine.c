@@ -250,7 +250,9 @@ static void run_all(struct kv_engine *engine)
 	engine->budget -= engine->running_count;
 	if (growth == 0)
 		return;
-	kv_order_consume(&engine->cache, growth);
+	/* An eviction can shorten the head's hit, and with it what its first step needs. */
+	if (kv_order_consume(&engine->cache, growth) > 0)
+		engine->head_blocked = false;
 	engine->cache.pinned += growth;
 	engine->table_blocks += growth;
 }
@@ -464,7 +466,8 @@ bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration
 	if (!engine->preempted_in_step && !engine->head_blocked) {
 		reason = admit_waiting(engine);
 		kv_engine_set_waiting(engine, reason);
-		engine->head_blocked = true;
+		/* Tokens may be left in the next step; slots and blocks come back only with a finish. */
+		engine->head_blocked = reason != KV_WAIT_TOKEN_BUDGET;
 	} else if (engine->preempted_in_step) {
 		kv_engine_set_waiting(engine, KV_WAIT_BLOCKS);
 	}
@@ -524,7 +527,7 @@ static bool settle_special(struct kv_engine *engine, uint32_t id, kv_time now)
 
 static bool can_be_steady(const struct kv_engine *engine, const struct kv_live *live)
 {
-	return !engine->windowed && !live->eager && live->generated > 0 && live->generated < live->target
+	return !engine->windowed && !live->eager && !live->resuming && live->generated > 0 && live->generated < live->target
 	       && live->computed + 1 == live->prompt + live->generated;
 }
 
