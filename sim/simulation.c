@@ -242,8 +242,11 @@ static uint64_t record_unfinished(struct simulation *sim, enum kv_reason reason)
 	for (uint64_t i = 0; i < count; i++) {
 		uint32_t id = list[i].id;
 
-		if (engine->live[id].steady)
+		if (engine->live[id].steady) {
 			kv_steady_leave(engine, kv_running_find(engine, id), false);
+			/* The clock counts a token when its step begins: one in flight has not come. */
+			engine->live[id].generated -= sim->step_end != KV_TIME_MAX;
+		}
 		kv_live_record(engine, id, KV_UNFINISHED, reason, sim->now);
 	}
 	free(list);
