@@ -131,18 +131,18 @@ static void fit_windows(struct kv_cache *cache, const struct kv_engine_config *c
 void kv_prefix_lookup(struct kv_cache *cache, const struct kv_engine_config *config, const struct kv_path *path,
                       uint32_t limit, struct kv_hit *hit)
 {
-	bool windows = false;
+	bool windows = false, full = false;
 
 	hit->blocks = limit;
 	hit->evictable = 0;
 	for (uint32_t g = 0; g < config->groups; g++) {
 		hit->from[g] = 0;
+		windows |= !is_full(config, g);
+		full |= is_full(config, g);
 		if (is_full(config, g))
 			hit->blocks = longest_run(cache, g, path, hit->blocks);
-		else
-			windows = true;
 	}
-	hit->full_blocks = hit->blocks;
+	hit->full_blocks = full ? hit->blocks : 0;
 	if (windows)
 		fit_windows(cache, config, path, hit);
 	for (uint32_t g = 0; g < config->groups; g++)
