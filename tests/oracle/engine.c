@@ -92,10 +92,10 @@ static uint64_t skipped_blocks(const struct oracle_engine *engine, uint32_t grou
 	return kv_sub_floor(computed + 1, engine->config->group[group].window) / engine->config->block_size;
 }
 
-/* Blocks that a windowed group must find in a row to continue after them. */
-static uint64_t window_run(const struct oracle_engine *engine, uint32_t group)
+/* Blocks before a token that it looks at, besides its own. */
+static uint64_t window_blocks(const struct oracle_engine *engine, uint32_t group)
 {
-	return kv_max(kv_ceil_div(engine->config->group[group].window - 1, engine->config->block_size), 1);
+	return kv_ceil_div(engine->config->group[group].window - 1, engine->config->block_size);
 }
 
 static bool share_a_type(const struct oracle_engine *engine, uint32_t a, uint32_t b)
@@ -133,7 +133,7 @@ static uint64_t longest_window_hit(const struct oracle_engine *engine, uint32_t 
 
 	for (uint64_t i = limit; i-- > 0;) {
 		run = type_holds(engine, type, contents[i]) ? run + 1 : 0;
-		if (run >= window_run(engine, type))
+		if (run > 0 && run >= window_blocks(engine, type))
 			return i + run;
 	}
 	return run;
@@ -363,7 +363,7 @@ static bool stays_findable(const struct oracle_engine *engine, const struct orac
 	if (!is_windowed(engine, group) || engine->config->retention_interval == KV_RETAIN_ALL)
 		return true;
 	for (int i = 0; i < 2; i++)
-		if (block < table->boundary[i] && block + window_run(engine, group) >= table->boundary[i])
+		if (block < table->boundary[i] && block + window_blocks(engine, group) >= table->boundary[i])
 			return true;
 	return false;
 }
