@@ -35,6 +35,8 @@ TESTS += %D%/cli/trace_validate.sh
 noinst_PROGRAMS += replay_vectors
 replay_vectors_SOURCES = %D%/replay_vectors.c
 replay_vectors_LDADD = liboracle.a $(KV_LIBS)
+dist_check_SCRIPTS += %D%/vectors.sh
+TESTS += %D%/vectors.sh
 
 check_PROGRAMS += test_scenarios
 TESTS += test_scenarios

@@ -11,6 +11,7 @@
 #include "sim/memory.h"
 
 #define REQUESTS_MAX 40
+#define CROWD_MAX 200
 
 struct plan {
 	gsl_rng *rng;
@@ -19,6 +20,7 @@ struct plan {
 	bool blocks_by_hash;  /* prompts as lists of block ids */
 	bool explicit_ids;
 	bool wants_salts;
+	bool crowd;           /* many requests at once, with long outputs */
 	kv_time now;
 };
 
@@ -107,21 +109,38 @@ static void choose_groups(struct plan *plan)
 	config->retention_interval = chance(plan, 50) ? 0 : KV_RETAIN_ALL;
 }
 
+/* Policies that set the allowed length aside can start nothing where that is out of all proportion. */
+static void choose_model_length(struct plan *plan)
+{
+	struct test_workload *workload = plan->workload;
+	bool reserves = strcmp(workload->policy[KV_POLICY_ADMISSION], "no-evict") == 0 ||
+	                strcmp(workload->policy[KV_POLICY_ALLOCATION], "contiguous-max") == 0;
+
+	if (chance(plan, reserves ? 10 : 70))
+		workload->config.max_model_len = 100000;
+	else
+		workload->config.max_model_len = plan->typical * between(plan, 10, 60) / 10 + 2;
+}
+
 static void choose_limits(struct plan *plan)
 {
 	struct kv_engine_config *config = &plan->workload->config;
 	uint32_t request_blocks = (uint32_t)kv_ceil_div(plan->typical, config->block_size) * config->groups;
 
 	/* In tenths of a typical request. */
-	config->usable_blocks = 1 + request_blocks * (uint64_t)between(plan, 3, PICK(plan, 15, 25, 40, 80)) / 10;
+	config->usable_blocks = 1 + request_blocks * (uint64_t)between(plan, 3, PICK(plan, 25, 40, 60, 100)) / 10;
 	config->watermark_blocks = chance(plan, 25) ? between(plan, 1, 1 + (uint32_t)config->usable_blocks / 4) : 0;
+	if (plan->crowd)
+		config->usable_blocks *= between(plan, 10, 50);
 	config->max_num_seqs = PICK(plan, 1, 2, 3, 4, 8, 64);
+	if (plan->crowd)
+		config->max_num_seqs = between(plan, 50, 150);
 	config->max_num_batched_tokens = PICK(plan, 2, 3, 5, 8, 16, 32, 64, 100, 256, 2000);
 	config->long_prefill_token_threshold = chance(plan, 25) ? between(plan, 1, plan->typical) : 0;
 	config->enable_chunked_prefill = chance(plan, 85);
 	if (!config->enable_chunked_prefill && chance(plan, 80))
 		config->max_num_batched_tokens = plan->typical * between(plan, 2, 6);
-	config->max_model_len = chance(plan, 70) ? 100000 : plan->typical * between(plan, 10, 60) / 10 + 2;
+	choose_model_length(plan);
 	config->blank_blocks_first = chance(plan, 70);
 	config->refuse_impossible = chance(plan, 80);
 	config->default_max_tokens = chance(plan, 80) ? KV_TOKENS_UNSET : between(plan, 0, 2 * plan->typical);
@@ -260,7 +279,7 @@ static void move_clock(struct plan *plan)
 {
 	kv_time step = plan->workload->roofline != NULL ? 150000 : plan->workload->fixed_step;
 
-	if (chance(plan, 40))
+	if (chance(plan, plan->crowd ? 95 : 40))
 		return;
 	if (chance(plan, 60))
 		plan->now += step * between(plan, 1, 6);
@@ -326,11 +345,12 @@ void test_workload_random(struct test_workload *workload, uint64_t seed)
 
 	gsl_rng_set(plan.rng, (unsigned long)seed);
 	test_workload_init(workload);
+	plan.crowd = chance(&plan, 3);
 	choose_deployment(&plan);
 	plan.blocks_by_hash = chance(&plan, 15);
 	plan.explicit_ids = chance(&plan, 50);
 	plan.wants_salts = chance(&plan, 30);
-	count = between(&plan, 1, REQUESTS_MAX);
+	count = plan.crowd ? between(&plan, REQUESTS_MAX, CROWD_MAX) : between(&plan, 1, REQUESTS_MAX);
 	while (workload->count < count)
 		add_request(&plan);
 	if (chance(&plan, 15))

@@ -22,7 +22,7 @@
 
 #define SEEDS_A_PROCESS 50
 #define SECONDS_A_PROCESS 120
-#define KEEP_MAX 64
+#define KEEP_MAX 256
 
 struct arguments {
 	uint64_t first, last;
@@ -313,7 +313,7 @@ static void print_seeds(const struct arguments *args)
 int main(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"seeds", 's', "FIRST:LAST", 0, "seeds to run (default 1:2500)", 0},
+		{"seeds", 's', "FIRST:LAST", 0, "seeds to run (default 1:10000)", 0},
 		{"keep", 'k', "INDEX,...", 0, "keep only these requests of the workload", 0},
 		{"print", 'p', NULL, 0, "print the workloads and stop", 0},
 		{"events", 'e', NULL, 0, "with --print: what the oracle does with them, too", 0},
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
 	};
 	static const struct argp argp = {.options = options, .parser = parse_option,
 	                                 .doc = "Compares production and the oracle on random workloads."};
-	struct arguments args = {.first = 1, .last = 2500};
+	struct arguments args = {.first = 1, .last = 10000};
 	unsigned failed;
 
 	gsl_set_error_handler_off();

@@ -202,13 +202,11 @@ static bool client_may_send(const struct run *run)
 
 static void send_held(struct run *run)
 {
-	while (run->held.count > 0 && client_may_send(run)) {
-		struct oracle_request *request = run->held.items[0];
+	struct oracle_request *request = run->held.items[0];
 
-		oracle_list_remove_at(&run->held, 0);
-		run->engine.state.waiting[KV_WAIT_CLIENT]--;
-		send(run, request);
-	}
+	oracle_list_remove_at(&run->held, 0);
+	run->engine.state.waiting[KV_WAIT_CLIENT]--;
+	send(run, request);
 }
 
 static void arrive(struct run *run)
@@ -221,6 +219,23 @@ static void arrive(struct run *run)
 	oracle_list_append(&run->unfinished, request);
 	oracle_list_append(&run->held, request);
 	fetch_next(run);
+}
+
+/* Arrivals of this instant, and what clients have held back and may send now, by index. */
+static void play_clients(struct run *run)
+{
+	for (;;) {
+		const struct oracle_request *held = run->held.count > 0 ? run->held.items[0] : NULL;
+		bool may_send = held != NULL && client_may_send(run);
+		bool arrives = run->next != NULL && run->next_arrival <= run->engine.now;
+
+		if (may_send && (!arrives || held->index < run->next->index))
+			send_held(run);
+		else if (arrives)
+			arrive(run);
+		else
+			return;
+	}
 }
 
 static kv_time queue_time(const struct run *run, const struct oracle_request *request)
@@ -294,11 +309,7 @@ static void play_instant(struct run *run, struct kv_run_outcome *outcome)
 
 	if (engine->in_step && engine->step_end == engine->now)
 		end_step(run);
-	send_held(run);
-	while (run->next != NULL && run->next_arrival <= engine->now) {
-		arrive(run);
-		send_held(run);
-	}
+	play_clients(run);
 	enqueue_due(run);
 	if (engine->in_step)
 		return;
