@@ -30,8 +30,7 @@ KV_CLI_TESTS = \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)
-dist_check_SCRIPTS += %D%/cli/trace_validate.sh
-TESTS += %D%/cli/trace_validate.sh
+
 noinst_PROGRAMS += replay_vectors
 replay_vectors_SOURCES = %D%/replay_vectors.c
 replay_vectors_LDADD = liboracle.a $(KV_LIBS)
