@@ -21,6 +21,10 @@
 #define RESIDUAL_SCALE 0.08
 /* A posterior within a tenth of its prior says that the rows told nothing. */
 #define UNINFORMED_SHARE 0.9
+#define OUTLIER_SIGMAS 6.0
+#define OUTLIER_FACTOR 1.5
+/* The standard deviation of a normal sample, from its median absolute deviation. */
+#define MAD_TO_SIGMA 1.4826
 
 static const struct {
 	const char *name, *unit;
@@ -237,14 +241,60 @@ static double start_of(const struct kv_latency_constants *start, size_t k)
 	return clamp(value, constants[k].lower, constants[k].upper);
 }
 
+static double distance(const struct kv_observation *o, const struct kv_latency_constants *c)
+{
+	return fabs(log(kv_observation_predict(o, c) / o->seconds));
+}
+
+/* How far from the fit a row may lie: robust against the rows that it is meant to find. */
+static double outlier_distance(const struct kv_observation *const *observations, size_t count,
+                               const struct kv_latency_constants *c)
+{
+	double *d = kv_calloc(count, sizeof *d);
+	double median;
+
+	for (size_t i = 0; i < count; i++)
+		d[i] = distance(observations[i], c);
+	gsl_sort(d, 1, count);
+	median = gsl_stats_median_from_sorted_data(d, 1, count);
+	free(d);
+	return fmax(OUTLIER_SIGMAS * MAD_TO_SIGMA * median, log(OUTLIER_FACTOR));
+}
+
+static int fit_without_outliers(struct problem *p, struct kv_fit *fit, bool *set_aside, struct kv_error *err)
+{
+	const struct kv_observation *const *all = p->observations;
+	const struct kv_observation **kept = kv_calloc(p->count, sizeof *kept);
+	double limit = outlier_distance(all, p->count, &fit->constants);
+	size_t count = p->count, n = 0;
+	int status = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool is_outlier = distance(all[i], &fit->constants) > limit;
+
+		if (!is_outlier)
+			kept[n++] = all[i];
+		if (set_aside)
+			set_aside[i] = is_outlier;
+	}
+	p->observations = kept;
+	p->count = n;
+	if (n < count)
+		status = solve(p, fit, err);
+	free(kept);
+	return status;
+}
+
 int kv_calibrate(const struct kv_observation *const *observations, size_t count,
-                 const struct kv_latency_constants *start, struct kv_fit *fit, struct kv_error *err)
+                 const struct kv_latency_constants *start, struct kv_fit *fit, bool *set_aside, struct kv_error *err)
 {
 	struct problem problem = {.observations = observations, .count = count, .ea_half = start->ea_half};
 
 	for (size_t k = 0; k < KV_CONSTANTS; k++)
 		problem.start[k] = log(start_of(start, k));
-	return solve(&problem, fit, err);
+	if (solve(&problem, fit, err))
+		return -1;
+	return fit_without_outliers(&problem, fit, set_aside, err);
 }
 
 int kv_cross_validate(const struct kv_observation *const *observations, size_t count, size_t folds,
@@ -262,7 +312,7 @@ int kv_cross_validate(const struct kv_observation *const *observations, size_t c
 				seen[n++] = observations[i];
 		if (n == count)
 			continue;
-		status = kv_calibrate(seen, n, start, &fit, err);
+		status = kv_calibrate(seen, n, start, &fit, NULL, err);
 		for (size_t i = 0; i < count && status == 0; i++)
 			if (observations[i]->shape % folds == fold)
 				predicted[i] = kv_observation_predict(observations[i], &fit.constants);

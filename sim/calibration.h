@@ -48,10 +48,12 @@ struct kv_fit {
 	bool converged;
 };
 
-/* A start of 0 for clp and c1p means the values of kernel tables; other constants of 0 begin at their lower bound.
- * -1 with err filled if the solver fails. */
+/* Rows that lie farther from the fit of the others than six robust standard deviations, and a factor of 1.5, are set
+ * aside and the rest is fitted again; set_aside (count of them, may be NULL) says which. A start of 0 for clp and c1p
+ * means the values of kernel tables; other constants of 0 begin at their lower bound. -1 with err filled if the solver
+ * fails. */
 int kv_calibrate(const struct kv_observation *const *observations, size_t count,
-                 const struct kv_latency_constants *start, struct kv_fit *fit, struct kv_error *err);
+                 const struct kv_latency_constants *start, struct kv_fit *fit, bool *set_aside, struct kv_error *err);
 
 /* predicted[i] = what a fit to all folds but that of observation i says of it; fold = shape % folds. */
 int kv_cross_validate(const struct kv_observation *const *observations, size_t count, size_t folds,

@@ -234,7 +234,8 @@ static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, s
 		d->config.latency = kv_latency_fixed(s->latency.duration);
 		return 0;
 	}
-	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, NULL, &layout, &setup, err))
+	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout, &setup,
+	                          err))
 		return -1;
 	d->config.latency = kv_latency_roofline(&setup);
 	return 0;

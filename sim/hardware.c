@@ -278,7 +278,7 @@ static int read_text(const struct kv_node *node, char **out, struct kv_error *er
 
 static int read_validated(struct kv_hardware *hw, const struct kv_node *node, struct kv_error *err)
 {
-	static const char *const keys[] = {"sequences", "step_tokens", "sequence_context", "tensor_parallel", "dtypes",
+	static const char *const keys[] = {"sequences", "step_tokens", "sequence_context", "tensor_parallel", "weights",
 	                                   "error"};
 	struct kv_validated *v = &hw->validated;
 	uint64_t tp = 0;
@@ -288,7 +288,7 @@ static int read_validated(struct kv_hardware *hw, const struct kv_node *node, st
 	    read_count(kv_node_get(node, "step_tokens"), &v->step_tokens, err) ||
 	    read_count(kv_node_get(node, "sequence_context"), &v->sequence_context, err) ||
 	    read_count(kv_node_get(node, "tensor_parallel"), &tp, err) ||
-	    read_text(kv_node_get(node, "dtypes"), &v->dtypes, err) ||
+	    read_text(kv_node_get(node, "weights"), &v->weights, err) ||
 	    read_text(kv_node_get(node, "error"), &v->error, err))
 		return -1;
 	v->tensor_parallel = (uint32_t)kv_min(tp, UINT32_MAX);
@@ -406,7 +406,7 @@ static bool same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
-static bool is_called(const struct kv_hardware *hw, const char *name)
+bool kv_hardware_is_called(const struct kv_hardware *hw, const char *name)
 {
 	if (same_name(hw->name, name))
 		return true;
@@ -432,7 +432,7 @@ static struct kv_hardware *load_built_in(const char *name, struct kv_error *err)
 	for (const struct kv_profile *p = kv_profile_next("hardware", NULL); p; p = kv_profile_next("hardware", p)) {
 		struct kv_hardware *hw = kv_hardware_parse(p->text, p->name, err);
 
-		if (!hw || is_called(hw, name))
+		if (!hw || kv_hardware_is_called(hw, name))
 			return hw;
 		kv_hardware_free(hw);
 	}
@@ -467,7 +467,7 @@ void kv_hardware_free(struct kv_hardware *hw)
 		aliases++;
 	free_strings(hw->aliases, aliases);
 	free_strings(hw->assumed, hw->assumed_count);
-	free(hw->validated.dtypes);
+	free(hw->validated.weights);
 	free(hw->validated.error);
 	free(hw->source);
 	free(hw->name);

@@ -50,7 +50,7 @@ struct kv_validated {
 	uint64_t step_tokens;       /* most computed in a step */
 	uint64_t sequence_context;  /* longest mean context of a sequence, tokens */
 	uint32_t tensor_parallel;   /* most ranks */
-	char *dtypes;               /* of weights, separated by blanks */
+	char *weights;              /* "wide" (16 bits), "narrow" or "both"; NULL = neither */
 	char *error;                /* what was found there, one sentence */
 };
 
@@ -78,6 +78,9 @@ struct kv_hardware *kv_hardware_load(const char *name_or_path, struct kv_error *
 /* The same from text; label stands for the file in errors. */
 struct kv_hardware *kv_hardware_parse(const char *text, const char *label, struct kv_error *err);
 void kv_hardware_free(struct kv_hardware *hardware);
+
+/* Is that its name or one of its aliases? Case, "_" and blanks against "-" do not matter. */
+bool kv_hardware_is_called(const struct kv_hardware *hardware, const char *name);
 
 /* What a framework sees of the device's memory, bytes; 0 = unknown. */
 uint64_t kv_hardware_device_memory(const struct kv_hardware *hardware);

@@ -224,22 +224,31 @@ static struct kv_latency_constants constants(const struct kv_efficiency *e, cons
 	};
 }
 
+void kv_latency_setup_constants(const struct kv_model *model, const struct kv_hardware *hardware,
+                                const struct kv_overheads *engine, const struct kv_efficiency *engine_efficiency,
+                                struct kv_latency_setup *out)
+{
+	struct kv_efficiency efficiency = hardware->efficiency;
+
+	if (engine_efficiency && !hardware->has_overheads)
+		override_efficiency(&efficiency, engine_efficiency);
+	out->constants = constants(&efficiency, hardware->has_overheads ? &hardware->overheads : engine,
+	                           out->rates.compute_flops > out->rates.attention_flops,
+	                           kv_dtype_bits(model->quantization.dtype) <= 8);
+}
+
 int kv_latency_setup_fill(const struct kv_model *model, const struct kv_hardware *hardware,
                           const struct kv_overheads *engine, const struct kv_efficiency *engine_efficiency,
                           const struct kv_latency_layout *layout, struct kv_latency_setup *out, struct kv_error *err)
 {
 	enum kv_flops unit = unit_for(model->quantization.dtype);
 	bool linked = layout->tensor_parallel > 1 || layout->pipeline_parallel > 1;
-	struct kv_efficiency efficiency = hardware->efficiency;
 
 	if (hardware->flops[unit] == 0.0)
 		unit = KV_FLOPS_BF16;
 	if (fill_rates(hardware, unit, linked, &out->rates, err))
 		return -1;
-	if (engine_efficiency && !hardware->has_overheads)
-		override_efficiency(&efficiency, engine_efficiency);
-	out->constants = constants(&efficiency, hardware->has_overheads ? &hardware->overheads : engine,
-	                           unit != KV_FLOPS_BF16, kv_dtype_bits(model->quantization.dtype) <= 8);
+	kv_latency_setup_constants(model, hardware, engine, engine_efficiency, out);
 	out->tensor_parallel = layout->tensor_parallel;
 	out->pipeline_parallel = layout->pipeline_parallel;
 	kv_latency_model_from(model, layout, &out->model);

@@ -26,4 +26,9 @@ int kv_latency_setup_fill(const struct kv_model *model, const struct kv_hardware
                           const struct kv_overheads *engine, const struct kv_efficiency *engine_efficiency,
                           const struct kv_latency_layout *layout, struct kv_latency_setup *out, struct kv_error *err);
 
+/* Only the constants of it. The rates of *out decide which: products of narrow types have their own. */
+void kv_latency_setup_constants(const struct kv_model *model, const struct kv_hardware *hardware,
+                                const struct kv_overheads *engine, const struct kv_efficiency *engine_efficiency,
+                                struct kv_latency_setup *out);
+
 #endif

@@ -1,5 +1,9 @@
 bin_PROGRAMS += kvsim
 kvsim_SOURCES = \
+	%D%/cli/calibrate.c %D%/cli/calibrate.h \
+	%D%/cli/calibrate_fit.c \
+	%D%/cli/calibrate_profile.c %D%/cli/calibrate_profile.h \
+	%D%/cli/calibrate_score.c \
 	%D%/cli/command.c %D%/cli/command.h \
 	%D%/cli/list.c %D%/cli/list.h \
 	%D%/cli/main.c \
@@ -33,6 +37,7 @@ libkvsim_a_SOURCES += \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/latency_setup.c %D%/latency_setup.h \
+	%D%/measured_set.c %D%/measured_set.h \
 	%D%/measurement.c %D%/measurement.h \
 	%D%/memory.c %D%/memory.h \
 	%D%/memory_budget.c %D%/memory_budget.h \

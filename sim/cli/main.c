@@ -8,6 +8,7 @@
 
 #include <gsl/gsl_errno.h>
 
+#include "sim/cli/calibrate.h"
 #include "sim/cli/command.h"
 #include "sim/cli/list.h"
 #include "sim/cli/run.h"
@@ -20,6 +21,7 @@ static const struct kv_command commands[] = {
 	{ "run", "replay one trace on one deployment", kv_cli_run },
 	{ "list", "models, hardware, engines, policies, formats and keys", kv_cli_list },
 	{ "trace", "validate: read and check a trace, print counts", kv_cli_trace },
+	{ "calibrate", "fit step-time constants to measurements; score a profile", kv_cli_calibrate },
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -1,0 +1,172 @@
+#include "config.h"
+
+#include "sim/cli/calibrate.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/command.h"
+#include "sim/quantity.h"
+
+#define DEFAULT_ENGINE "vllm-2026-08"
+
+enum {
+	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,
+	OPTION_KV_CACHE_DTYPE, OPTION_WHERE, OPTION_FOLDS, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE, OPTION_JSON
+};
+
+static const struct argp_option options[] = {
+	{.doc = "Fit:"},
+	{.name = "data", .key = OPTION_DATA, .arg = "FILE", .doc = "Measured steps or static batches (CSV) to fit to"},
+	{.name = "out", .key = OPTION_OUT, .arg = "PROFILE", .doc = "Write the hardware profile with the fitted constants"},
+	{.name = "start", .key = OPTION_START, .arg = "PROFILE",
+	 .doc = "Hardware profile whose constants are the starting point and what the data must argue against"},
+	{.name = "kernel-times", .key = OPTION_KERNEL_TIMES,
+	 .doc = "The rows are sums of kernel times: fit without host gaps, then add 1 ms a step for the engine"},
+	{.name = "folds", .key = OPTION_FOLDS, .arg = "N", .doc = "Folds of the cross-validation (10; 0 = none)"},
+	{.doc = "Score:"},
+	{.name = "score", .key = OPTION_SCORE, .arg = "FILE", .doc = "Measurements (CSV) to compare predictions with"},
+	{.name = "fail-above", .key = OPTION_FAIL_ABOVE, .arg = "PERCENT",
+	 .doc = "Exit with status 1 if a phase's mean absolute error is above this"},
+	{.doc = "Both:"},
+	{.name = "hardware", .key = OPTION_HARDWARE, .arg = "NAME|FILE",
+	 .doc = "Its constants count for all rows, its rates for rows of its name (default: each row's own card)"},
+	{.name = "engine", .key = OPTION_ENGINE, .arg = "PROFILE", .doc = "Engine profile (" DEFAULT_ENGINE ")"},
+	{.name = "quantization", .key = OPTION_QUANTIZATION, .arg = "T", .doc = "Of all models in the file"},
+	{.name = "kv-cache-dtype", .key = OPTION_KV_CACHE_DTYPE, .arg = "T", .doc = "Of all rows (bfloat16)"},
+	{.name = "where", .key = OPTION_WHERE, .arg = "COLUMN=VALUE", .doc = "Use only such rows; may be repeated"},
+	{.name = "json", .key = OPTION_JSON, .doc = "Print JSON"},
+	{0}
+};
+
+static void add_condition(struct kv_calibrate_arguments *a, const char *text, struct argp_state *state)
+{
+	if (a->conditions == KV_CALIBRATE_CONDITIONS)
+		argp_error(state, "more than %d times --where", KV_CALIBRATE_CONDITIONS);
+	else
+		a->condition[a->conditions++] = text;
+}
+
+static error_t parse_number(int key, const char *text, struct kv_calibrate_arguments *a, struct argp_state *state)
+{
+	struct kv_error err;
+
+	if (key == OPTION_FOLDS ? kv_parse_count(text, 0, 1000, &a->folds, &err)
+	                        : kv_parse_double(text, 0, 1e6, &a->fail_above, &err))
+		argp_error(state, "--%s: %s", key == OPTION_FOLDS ? "folds" : "fail-above", err.text);
+	if (key == OPTION_FOLDS && a->folds == 1)
+		argp_error(state, "--folds: '1'; allowed: 0, or 2 to 1000");
+	return 0;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+	struct kv_calibrate_arguments *a = state->input;
+	const struct { int key; const char **to; } texts[] = {
+		{OPTION_DATA, &a->data}, {OPTION_OUT, &a->out}, {OPTION_START, &a->start}, {OPTION_SCORE, &a->score},
+		{OPTION_HARDWARE, &a->hardware}, {OPTION_ENGINE, &a->engine}, {OPTION_QUANTIZATION, &a->quantization},
+		{OPTION_KV_CACHE_DTYPE, &a->kv_cache_dtype},
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (texts[i].key == key) {
+			*texts[i].to = text;
+			return 0;
+		}
+	switch (key) {
+	case OPTION_WHERE:
+		add_condition(a, text, state);
+		return 0;
+	case OPTION_FOLDS:
+	case OPTION_FAIL_ABOVE:
+		return parse_number(key, text, a, state);
+	case OPTION_KERNEL_TIMES:
+		a->kernel_times = true;
+		return 0;
+	case OPTION_JSON:
+		a->json = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->data == !a->score)
+			argp_error(state, "say one of --data FILE (fit) and --score FILE (compare)");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int kv_cli_calibrate(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options, .parser = parse_option,
+		.doc = "Fits the constants of the step-time model to measured steps, or scores a profile against them.\v"
+		       "Columns: gpu, tp, model, p_tok, p_seq, p_ctx (prefill: new tokens, sequences, KV tokens already there), "
+		       "d_seq, d_ctx (decode: sequences, KV tokens read), time_ms; totals over the batch. Static batches: phase "
+		       "e2e_static, batch, tokens, context, time_ms.\n\n"
+		       "Example: kvsim calibrate --data my-eight-steps.csv --hardware h100-sxm --out my-h100.yaml"
+	};
+	struct kv_calibrate_arguments arguments = {.engine = DEFAULT_ENGINE, .folds = 10, .fail_above = INFINITY};
+
+	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+	return arguments.data ? kv_calibrate_fit(&arguments) : kv_calibrate_score(&arguments);
+}
+
+/* --- what both modes need ----------------------------------------------------------------------------------------------- */
+
+static int kv_dtype_of(const char *text, enum kv_dtype *out, struct kv_error *err)
+{
+	*out = KV_DTYPE_BF16;
+	if (!text || !strcmp(text, "auto"))
+		return 0;
+	if (kv_dtype_parse(text, out))
+		return kv_fail(err, KV_EXIT_USAGE, "--kv-cache-dtype: '%s'; allowed: auto, bfloat16, float16, float32, fp8", text);
+	return 0;
+}
+
+static int load(const struct kv_calibrate_arguments *a, const char *path, const char *hardware,
+                struct kv_calibrate_inputs *in, struct kv_error *err)
+{
+	struct kv_row_filter filter = {.conditions = a->condition, .count = a->conditions};
+	struct kv_measured_options set_options = {.quantization = a->quantization};
+
+	if (kv_dtype_of(a->kv_cache_dtype, &set_options.kv_dtype, err))
+		return -1;
+	if (hardware && (in->hardware = kv_hardware_load(hardware, err)) == NULL)
+		return -1;
+	in->engine = kv_engine_profile_load(a->engine, err);
+	if (!in->engine)
+		return -1;
+	in->measurements = kv_measurements_read(path, &filter, err);
+	if (!in->measurements)
+		return -1;
+	set_options.hardware = in->hardware;
+	set_options.engine = in->engine;
+	return kv_measured_set_build(&in->set, in->measurements, &set_options, err);
+}
+
+int kv_calibrate_load(const struct kv_calibrate_arguments *arguments, const char *path, const char *hardware,
+                      struct kv_calibrate_inputs *inputs, struct kv_error *err)
+{
+	*inputs = (struct kv_calibrate_inputs){0};
+	if (load(arguments, path, hardware, inputs, err) == 0)
+		return 0;
+	kv_calibrate_unload(inputs);
+	return -1;
+}
+
+void kv_calibrate_unload(struct kv_calibrate_inputs *inputs)
+{
+	kv_measured_set_free(&inputs->set);
+	kv_measurements_free(inputs->measurements);
+	kv_engine_profile_free(inputs->engine);
+	kv_hardware_free(inputs->hardware);
+}
+
+void kv_calibrate_name_refused(const struct kv_measurements *m)
+{
+	for (size_t i = 0; i < m->rows; i++)
+		if (m->row[i].problem)
+			fprintf(stderr, "kvsim: %s:%zu: not used: %s\n", m->path, m->row[i].line, m->row[i].problem);
+}

@@ -1,0 +1,55 @@
+/* kvsim calibrate: fit the constants of the step-time model to measurements, score a profile against them, replay a
+ * measured run. */
+#ifndef KV_SIM_CLI_CALIBRATE_H
+#define KV_SIM_CLI_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "sim/engine_profile.h"
+#include "sim/error.h"
+#include "sim/hardware.h"
+#include "sim/measured_set.h"
+#include "sim/measurement.h"
+
+int kv_cli_calibrate(int argc, char **argv);
+
+enum { KV_CALIBRATE_CONDITIONS = 16 };
+
+struct kv_calibrate_arguments {
+	const char *data, *out, *start, *score;
+	const char *hardware, *engine, *quantization, *kv_cache_dtype;
+	const char *condition[KV_CALIBRATE_CONDITIONS];
+	size_t conditions;
+	uint64_t folds;
+	double fail_above;      /* percent; INFINITY = never */
+	bool kernel_times, json;
+};
+
+/* What the arguments name, loaded; measurements and set only where a file of measurements is given. */
+struct kv_calibrate_inputs {
+	struct kv_hardware *hardware;          /* NULL: each row's own card */
+	struct kv_engine_profile *engine;
+	struct kv_measurements *measurements;
+	struct kv_measured_set set;
+};
+
+/* path: --data or --score. On failure nothing is left to free. */
+int kv_calibrate_load(const struct kv_calibrate_arguments *arguments, const char *path, const char *hardware,
+                      struct kv_calibrate_inputs *inputs, struct kv_error *err);
+void kv_calibrate_unload(struct kv_calibrate_inputs *inputs);
+
+/* One line on stderr for every row that is not used. */
+void kv_calibrate_name_refused(const struct kv_measurements *measurements);
+
+/* [{line, reason}, ...]: a new reference. */
+json_t *kv_calibrate_refused_json(const struct kv_measurements *measurements);
+
+/* The modes: an exit status. */
+int kv_calibrate_fit(const struct kv_calibrate_arguments *arguments);
+int kv_calibrate_score(const struct kv_calibrate_arguments *arguments);
+
+#endif
