@@ -547,10 +547,9 @@ static int read_mapping(struct tree_reader *r, const struct kv_node *mapping, co
 	return 0;
 }
 
-int kv_scenario_read(struct kv_scenario *scenario, const char *path, struct kv_error *err)
+static int read_file_tree(struct kv_scenario *scenario, struct kv_node *root, struct kv_error *err)
 {
 	struct tree_reader r = { scenario, KV_BY_FILE, NULL, err };
-	struct kv_node *root = kv_yaml_read(path, err);
 	int failed;
 
 	if (root == NULL)
@@ -558,6 +557,17 @@ int kv_scenario_read(struct kv_scenario *scenario, const char *path, struct kv_e
 	failed = read_mapping(&r, root, "");
 	kv_yaml_free(root);
 	return failed;
+}
+
+int kv_scenario_read(struct kv_scenario *scenario, const char *path, struct kv_error *err)
+{
+	return read_file_tree(scenario, kv_yaml_read(path, err), err);
+}
+
+int kv_scenario_parse(struct kv_scenario *scenario, const char *text, size_t length, const char *name,
+                      struct kv_error *err)
+{
+	return read_file_tree(scenario, kv_yaml_parse(text, length, name, err), err);
 }
 
 const struct kv_setting *kv_scenario_setting(const struct kv_scenario *scenario, const char *path)

@@ -118,8 +118,10 @@ int kv_scenario_set(struct kv_scenario *scenario, const char *path, const char *
                     const char *source, struct kv_error *err);
 /* "path.to.key=value", as --set takes it. */
 int kv_scenario_set_pair(struct kv_scenario *scenario, const char *pair, struct kv_error *err);
-/* Sets what a YAML file says ("-" is stdin). */
+/* Sets what a YAML file ("-" is stdin) or a text of this name says. */
 int kv_scenario_read(struct kv_scenario *scenario, const char *path, struct kv_error *err);
+int kv_scenario_parse(struct kv_scenario *scenario, const char *text, size_t length, const char *name,
+                      struct kv_error *err);
 
 /* Fills in the profile's defaults, those of its row for the GPU (device "" and memory 0 = none is named), and what one
  * setting implies for another; two explicit settings that contradict each other are an error, and so is a default that
