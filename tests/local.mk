@@ -25,6 +25,8 @@ EXTRA_DIST += %D%/cli/support.sh
 KV_CLI_TESTS = \
 	%D%/cli/bad_scenario.sh \
 	%D%/cli/help.sh \
+	%D%/cli/interrupt.sh \
+	%D%/cli/knobs.sh \
 	%D%/cli/list.sh \
 	%D%/cli/run.sh \
 	%D%/cli/trace_validate.sh
