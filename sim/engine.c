@@ -220,9 +220,30 @@ static void leave_behind(struct kv_engine *engine, uint32_t at)
 			kv_steady_leave(engine, at, false);
 }
 
-static void run_each(struct kv_engine *engine)
+/* How many requests at the beginning of the list are steady and get their token for certain, all of them at once: all steady
+ * ones if no special one stands before them and there are tokens and blocks for all. Their blocks are taken here. */
+static uint32_t run_steady(struct kv_engine *engine)
 {
-	uint32_t at = 0;
+	uint64_t growth = kv_steady_growth(engine);
+	uint32_t steady = engine->steady_count;
+
+	if (engine->sink->event != NULL || steady > engine->budget || growth > kv_cache_free_blocks(&engine->cache))
+		return 0;
+	for (uint32_t at = engine->running_count; at > steady; at--)
+		if (engine->phase[at - 1] != KV_PHASE_SPECIAL)
+			return 0;
+	engine->budget -= steady;
+	if (growth > 0) {
+		kv_order_consume(&engine->cache, growth);
+		engine->cache.pinned += growth;
+		engine->table_blocks += growth;
+	}
+	return steady;
+}
+
+static void run_running(struct kv_engine *engine)
+{
+	uint32_t at = run_steady(engine);
 
 	while (at < engine->running_count && engine->budget > 0) {
 		uint32_t phase = engine->phase[at];
@@ -234,27 +255,6 @@ static void run_each(struct kv_engine *engine)
 		at++;
 	}
 	leave_behind(engine, at);
-}
-
-/* All running requests are steady, and there are tokens and blocks for all of them. */
-static bool can_run_all(const struct kv_engine *engine)
-{
-	return engine->steady_count == engine->running_count && engine->running_count <= engine->budget
-	       && kv_steady_growth(engine) <= kv_cache_free_blocks(&engine->cache) && engine->sink->event == NULL;
-}
-
-static void run_all(struct kv_engine *engine)
-{
-	uint64_t growth = kv_steady_growth(engine);
-
-	engine->budget -= engine->running_count;
-	if (growth == 0)
-		return;
-	/* An eviction can shorten the head's hit, and with it what its first step needs. */
-	if (kv_order_consume(&engine->cache, growth) > 0)
-		engine->head_blocked = false;
-	engine->cache.pinned += growth;
-	engine->table_blocks += growth;
 }
 
 /* Requests whose output somebody refers to since the last step. */
@@ -360,9 +360,11 @@ void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reas
 	waiting[reason] = reason == KV_WAIT_BLOCKS ? 1 : count;
 }
 
-/* Admits from the head of the queue until something stops it; says what. */
-static enum kv_waiting_reason admit_waiting(struct kv_engine *engine)
+/* Admits from the head of the queue until something stops it; says what. *evictable = evictable blocks among the hits of a
+ * head that does not fit. */
+static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *evictable)
 {
+	*evictable = 0;
 	while (engine->waiting.count > 0) {
 		uint32_t id = kv_heap_peek(&engine->waiting)->payload;
 		struct kv_live *live = &engine->live[id];
@@ -377,11 +379,34 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine)
 		if (!engine->config->enable_chunked_prefill && fit.tokens > engine->budget)
 			return KV_WAIT_TOKEN_BUDGET;
 		fit.tokens = (uint32_t)kv_min(fit.tokens, engine->budget);
-		if (!kv_live_fits(engine, id, &fit))
+		if (!kv_live_fits(engine, id, &fit)) {
+			*evictable = fit.hit.evictable;
 			return KV_WAIT_BLOCKS;
+		}
 		admit(engine, id, &fit);
 	}
 	return KV_WAIT_BLOCKS;
+}
+
+/* A head that lacks blocks or a slot goes on lacking it while running requests only grow, unless that evicts what it would
+ * have hit: then its need, or why it waits, may change. */
+static bool head_is_blocked(const struct kv_engine *engine)
+{
+	return engine->head_blocked && (!engine->head_may_lose || engine->head_evicted == engine->cache.evicted);
+}
+
+static void try_waiting(struct kv_engine *engine)
+{
+	uint64_t evictable;
+	enum kv_waiting_reason reason;
+
+	if (head_is_blocked(engine))
+		return;
+	reason = admit_waiting(engine, &evictable);
+	kv_engine_set_waiting(engine, reason);
+	engine->head_blocked = reason != KV_WAIT_TOKEN_BUDGET;
+	engine->head_may_lose = evictable > 0;
+	engine->head_evicted = engine->cache.evicted;
 }
 
 /* --- the step ----------------------------------------------------------------------------------------------------------- */
@@ -452,25 +477,14 @@ static void begin_step(struct kv_engine *engine, kv_time now)
 
 bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration)
 {
-	enum kv_waiting_reason reason = KV_WAIT_BLOCKS;
-	bool all;
-
 	begin_step(engine, now);
-	all = can_run_all(engine);
-	if (all)
-		run_all(engine);
-	else
-		run_each(engine);
-	if (!all || engine->running_count == 0)
+	if (engine->steady_count < engine->running_count || engine->running_count == 0)
 		engine->head_blocked = false;
-	if (!engine->preempted_in_step && !engine->head_blocked) {
-		reason = admit_waiting(engine);
-		kv_engine_set_waiting(engine, reason);
-		/* Tokens may be left in the next step; slots and blocks come back only with a finish. */
-		engine->head_blocked = reason != KV_WAIT_TOKEN_BUDGET;
-	} else if (engine->preempted_in_step) {
+	run_running(engine);
+	if (engine->preempted_in_step)
 		kv_engine_set_waiting(engine, KV_WAIT_BLOCKS);
-	}
+	else
+		try_waiting(engine);
 	sum_work(engine);
 	kv_engine_update_levels(engine);
 	if (engine->step_tokens == 0 && !engine->preempted_in_step)

@@ -98,7 +98,9 @@ struct kv_engine {
 	int64_t requeues;
 	uint64_t admissions;
 	enum kv_waiting_reason waiting_reason;
-	bool head_blocked;           /* the head failed and nothing that could help has happened since */
+	bool head_may_lose;          /* some of what it would hit is evictable ... */
+	uint64_t head_evicted;       /* ... and this much had been evicted then */
+	bool head_blocked;           /* the head lacks blocks or a slot, and nothing that could help has happened since */
 	uint32_t *eager;             /* to be taken out of the steady ones before the next step */
 	size_t eager_capacity;
 	uint32_t eager_count;
