@@ -58,6 +58,14 @@ static void write_policies(struct kv_json *json, const struct kv_run_info *info)
 	kv_json_end_object(json);
 }
 
+static void write_texts(struct kv_json *json, const char *key, const char *const *texts, size_t count)
+{
+	kv_json_begin_array(json, key);
+	for (size_t i = 0; i < count; i++)
+		kv_json_string(json, NULL, texts[i]);
+	kv_json_end_array(json);
+}
+
 void kv_manifest_write(const struct kv_run_info *info, const struct kv_run_outcome *outcome, struct kv_output *out)
 {
 	struct kv_json json;
@@ -81,9 +89,7 @@ void kv_manifest_write(const struct kv_run_info *info, const struct kv_run_outco
 		kv_json_value(&json, "scenario", info->scenario);
 	else
 		kv_json_null(&json, "scenario");
-	kv_json_begin_array(&json, "warnings");
-	for (size_t i = 0; i < info->warning_count; i++)
-		kv_json_string(&json, NULL, info->warnings[i]);
-	kv_json_end_array(&json);
+	write_texts(&json, "warnings", info->warnings, info->warning_count);
+	write_texts(&json, "assumptions", info->assumptions, info->assumption_count);
 	kv_json_finish(&json);
 }

@@ -102,6 +102,8 @@ struct kv_run_info {
 	size_t skipped_rows_count;
 	const char *const *warnings;
 	size_t warning_count;
+	const char *const *assumptions;  /* what stands on defaults */
+	size_t assumption_count;
 
 	uint64_t seed;
 	double request_rate;         /* INFINITY: the trace's own times */

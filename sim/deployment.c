@@ -12,9 +12,9 @@
 #include "sim/memory.h"
 #include "sim/quantity.h"
 
-static void warn(struct kv_deployment *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void remark(struct kv_remarks *remarks, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void warn(struct kv_deployment *d, const char *format, ...)
+static void remark(struct kv_remarks *remarks, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -22,8 +22,15 @@ static void warn(struct kv_deployment *d, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	d->warnings = kv_realloc(d->warnings, d->warning_count + 1, sizeof *d->warnings);
-	d->warnings[d->warning_count++] = kv_strdup(text);
+	remarks->text = kv_realloc(remarks->text, remarks->count + 1, sizeof *remarks->text);
+	remarks->text[remarks->count++] = kv_strdup(text);
+}
+
+static void remarks_fini(struct kv_remarks *remarks)
+{
+	for (size_t i = 0; i < remarks->count; i++)
+		free(remarks->text[i]);
+	free(remarks->text);
 }
 
 static bool is_given(const struct kv_scenario *scenario, const char *path)
@@ -92,13 +99,13 @@ static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struc
 		if (kv_scenario_set(s, "engine.max_model_len", number, KV_BY_DEFAULT, source, err))
 			return -1;
 	} else if (limit != 0 && s->engine.max_model_len > limit) {
-		warn(d, "max_model_len %" PRIu64 " is beyond the %" PRIu32 " tokens of %s: the real engine needs to be told to "
-		     "allow it", s->engine.max_model_len, limit, d->model->name);
+		remark(&d->warnings, "max_model_len %" PRIu64 " is beyond the %" PRIu32 " tokens of %s: the real engine needs to be "
+		       "told to allow it", s->engine.max_model_len, limit, d->model->name);
 	}
 	if (s->engine.enable_chunked_prefill || s->engine.max_num_batched_tokens >= s->engine.max_model_len)
 		return 0;
 	if (is_given(s, "engine.max_num_batched_tokens")) {
-		warn(d, "without chunked prefill, prompts longer than max_num_batched_tokens (%" PRIu64 ") wait for ever",
+		remark(&d->warnings, "without chunked prefill, prompts longer than max_num_batched_tokens (%" PRIu64 ") wait for ever",
 		     s->engine.max_num_batched_tokens);
 		return 0;
 	}
@@ -287,12 +294,22 @@ static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s
 	return 0;
 }
 
+/* What profiles left open and a rule filled in. */
+static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *s)
+{
+	for (size_t i = 0; i < d->model->note_count; i++)
+		remark(&d->warnings, "%s: %s", d->model->name, d->model->notes[i]);
+	for (size_t i = 0; d->hardware != NULL && !s->latency.fixed && i < d->hardware->assumed_count; i++)
+		remark(&d->assumptions, "%s: %s", d->hardware->name, d->hardware->assumed[i]);
+}
+
 static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
 {
 	if (plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
 	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || build_latency(d, s, err))
 		return -1;
 	fill_config(d, s);
+	tell_assumptions(d, s);
 	return 0;
 }
 
@@ -323,9 +340,8 @@ void kv_deployment_fini(struct kv_deployment *d)
 	kv_model_free(d->model);
 	kv_hardware_free(d->hardware);
 	kv_engine_profile_free(d->profile);
-	for (size_t i = 0; i < d->warning_count; i++)
-		free(d->warnings[i]);
-	free(d->warnings);
+	remarks_fini(&d->warnings);
+	remarks_fini(&d->assumptions);
 	memset(d, 0, sizeof *d);
 }
 

@@ -15,6 +15,11 @@
 #include "sim/model.h"
 #include "sim/scenario.h"
 
+struct kv_remarks {
+	char **text;
+	size_t count;
+};
+
 struct kv_deployment {
 	struct kv_model *model;
 	struct kv_hardware *hardware;        /* NULL: none is named */
@@ -23,8 +28,8 @@ struct kv_deployment {
 	struct kv_budget budget;
 	struct kv_engine_config config;      /* policies and latency belong to the deployment */
 	bool oracle;                         /* a policy or default_max_tokens sees true output lengths */
-	char **warnings;                     /* what the user should know before believing the results */
-	size_t warning_count;
+	struct kv_remarks warnings;          /* what the user should know before believing the results */
+	struct kv_remarks assumptions;       /* constants of the card that its profile leaves to defaults */
 };
 
 /* Resolves the scenario and builds everything that it describes. On failure the deployment is as kv_deployment_fini

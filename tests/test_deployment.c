@@ -83,8 +83,8 @@ START_TEST(what_a_real_engine_would_not_allow_is_a_warning)
 {
 	ck_assert_msg(!build("model=llama-3.1-8b latency.backend=fixed:1ms engine.kv_cache_memory_bytes=400G "
 	                     "engine.max_model_len=1100000"), "%s", err.text);
-	ck_assert_uint_eq(deployment.warning_count, 1);
-	ck_assert_str_eq(deployment.warnings[0], "max_model_len 1100000 is beyond the 131072 tokens of llama-3.1-8b: the real "
+	ck_assert_uint_eq(deployment.warnings.count, 1);
+	ck_assert_str_eq(deployment.warnings.text[0], "max_model_len 1100000 is beyond the 131072 tokens of llama-3.1-8b: the real "
 	                 "engine needs to be told to allow it");
 }
 END_TEST

@@ -3,6 +3,7 @@
 #include "sim/cli/list.h"
 
 #include <argp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,11 +14,14 @@
 #include "sim/cli/command.h"
 #include "sim/engine_profile.h"
 #include "sim/hardware.h"
+#include "sim/kv_layout.h"
+#include "sim/model.h"
 #include "sim/names.h"
 #include "sim/policy.h"
 #include "sim/profiles.h"
 #include "sim/quantity.h"
 #include "sim/scenario.h"
+#include "sim/weights.h"
 #include "workloads/format.h"
 
 /* A topic is an array of objects with the same keys, all values text: the columns of the table and of the JSON. */
@@ -26,13 +30,58 @@ struct topic {
 	json_t *(*rows)(struct kv_error *err);
 };
 
+/* What the layers keep: the kinds of KV groups, each once. */
+static json_t *attention_text(const struct kv_layout *layout)
+{
+	char text[128] = "";
+
+	for (uint32_t g = 0; g < layout->groups; g++) {
+		const char *name = kv_group_kind_name(layout->group[g].kind);
+		size_t used = strlen(text);
+
+		if (strstr(text, name) == NULL)
+			snprintf(text + used, sizeof text - used, "%s%s", used ? " + " : "", name);
+	}
+	return json_string(text);
+}
+
+/* As stored in the model's own types, on one GPU. */
+static json_t *model_row(const struct kv_model *model, struct kv_error *err)
+{
+	const struct kv_layout_options options = { .block_size = 16, .tensor_parallel = 1,
+		.cache = kv_cache_format_find("auto", err) };
+	const struct kv_weight_options whole = { .tensor_parallel = 1, .expert_ranks = 1 };
+	char weight_text[KV_QUANTITY_MAX];
+	struct kv_layout layout;
+	struct kv_weights weights;
+
+	if (kv_layout_plan(model, &options, &layout, err))
+		return NULL;
+	kv_weights_count(model, &whole, &weights);
+	return json_pack("{ss so ss so so so}", "name", model->name, "parameters",
+	                 json_sprintf("%.2f B", (double)weights.parameters / 1e9), "weights",
+	                 kv_format_bytes_short((int64_t)weights.bytes, weight_text), "context",
+	                 model->max_position ? json_sprintf("%u", model->max_position) : json_string("unknown"),
+	                 "KV bytes/token", json_sprintf("%llu", (unsigned long long)(layout.growing_bytes +
+	                                                                           layout.windowed_bytes)),
+	                 "layers", attention_text(&layout));
+}
+
 static json_t *model_rows(struct kv_error *err)
 {
 	json_t *rows = json_array();
 
-	(void)err;
-	for (const struct kv_profile *p = kv_profile_next("models", NULL); p != NULL; p = kv_profile_next("models", p))
-		json_array_append_new(rows, json_pack("{ss}", "name", p->name));
+	for (const struct kv_profile *p = kv_profile_next("models", NULL); p != NULL; p = kv_profile_next("models", p)) {
+		struct kv_model *model = kv_model_load(p->name, err);
+		json_t *row = model ? model_row(model, err) : NULL;
+
+		kv_model_free(model);
+		if (row == NULL) {
+			json_decref(rows);
+			return NULL;
+		}
+		json_array_append_new(rows, row);
+	}
 	return rows;
 }
 

@@ -280,8 +280,10 @@ static void fill_info(struct run *run)
 	info->trace = strcmp(s->workload.trace, "-") == 0 ? NULL : s->workload.trace;
 	info->trace_format = kv_trace_format(run->trace)->name;
 	info->trace_has_prefixes = kv_trace_has_prefix_identity(run->trace);
-	info->warnings = (const char *const *)d->warnings;
-	info->warning_count = d->warning_count;
+	info->warnings = (const char *const *)d->warnings.text;
+	info->warning_count = d->warnings.count;
+	info->assumptions = (const char *const *)d->assumptions.text;
+	info->assumption_count = d->assumptions.count;
 	info->seed = s->seed;
 	info->request_rate = kv_scenario_is_set(s, "workload.request_rate") ? s->workload.request_rate : INFINITY;
 	info->burstiness = s->workload.burstiness;
@@ -333,8 +335,8 @@ static int simulate(struct run *run, struct kv_run_outcome *outcome, struct kv_e
 
 static void print_warnings(const struct run *run)
 {
-	for (size_t i = 0; i < run->deployment.warning_count && !run->arguments.quiet; i++)
-		fprintf(stderr, "kvsim: warning: %s\n", run->deployment.warnings[i]);
+	for (size_t i = 0; i < run->deployment.warnings.count && !run->arguments.quiet; i++)
+		fprintf(stderr, "kvsim: warning: %s\n", run->deployment.warnings.text[i]);
 }
 
 static int execute(struct run *run, int argc, char **argv, struct kv_error *err)
