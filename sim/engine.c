@@ -299,12 +299,20 @@ static void tell_misses(struct kv_engine *engine, struct kv_live *live, const st
 	engine->sink->miss(engine->sink->self, &miss);
 }
 
+static void note_queue_end(struct kv_engine *engine, struct kv_live *live)
+{
+	kv_engine_settle_waiting(engine);
+	for (int i = 0; i < KV_WAIT_RESOURCES; i++)
+		live->queue_for[i] = engine->reason_time[i] - live->queue_for[i];
+}
+
 static void note_admitted(struct kv_engine *engine, struct kv_live *live, uint32_t hit_tokens)
 {
 	bool first = live->preempted_at == KV_TIME_NONE;
 
 	count_lookup(engine, live, hit_tokens, first);
 	if (first) {
+		note_queue_end(engine, live);
 		live->admitted = engine->step_start;
 		live->hit_tokens = hit_tokens;
 		return;
@@ -344,12 +352,19 @@ static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fi
 	kv_engine_event(engine, KV_EVENT_ADMIT, id, engine->step_start, fit->hit_tokens, kv_live_held(engine, id), detail);
 }
 
+void kv_engine_settle_waiting(struct kv_engine *engine)
+{
+	engine->reason_time[engine->waiting_reason] += engine->cache.now - engine->reason_since;
+	engine->reason_since = engine->cache.now;
+}
+
 /* Everybody waits for slots or tokens; for blocks the head does, and the rest behind it. */
 void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reason)
 {
 	uint64_t *waiting = engine->state.waiting;
 	uint64_t count = engine->waiting.count;
 
+	kv_engine_settle_waiting(engine);
 	engine->waiting_reason = reason;
 	waiting[KV_WAIT_BLOCKS] = waiting[KV_WAIT_SEQUENCE_SLOTS] = 0;
 	waiting[KV_WAIT_TOKEN_BUDGET] = waiting[KV_WAIT_HEAD_OF_LINE] = 0;
@@ -514,8 +529,10 @@ static bool settle_special(struct kv_engine *engine, uint32_t id, kv_time now)
 	uint32_t end = live->computed + live->scheduled;
 
 	live->recomputed_tokens += kv_sub_floor(kv_min(end, live->high_water), live->computed);
-	if (live->generated == 0)
+	if (live->generated == 0) {
 		live->computed_tokens += live->scheduled;
+		live->prefill_own += (kv_time)((kv_integral)(now - engine->step_start) * live->scheduled / engine->step_tokens);
+	}
 	live->computed = end;
 	live->scheduled = 0;
 	live->high_water = (uint32_t)kv_max(live->high_water, end);

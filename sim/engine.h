@@ -35,6 +35,8 @@ struct kv_live {
 	kv_time retrieval;
 	kv_time preempted_at;       /* KV_TIME_NONE unless it waits after a preemption */
 	kv_time preempted, preempted_before_first;
+	kv_time queue_for[KV_WAIT_RESOURCES];  /* what reason_time had when it was queued; what it waited, once admitted */
+	kv_time prefill_own;
 	int64_t priority;
 
 	struct kv_piece *piece;     /* its content: prompt and output */
@@ -97,10 +99,12 @@ struct kv_engine {
 	struct kv_heap waiting;
 	int64_t requeues;
 	uint64_t admissions;
-	enum kv_waiting_reason waiting_reason;
 	bool head_may_lose;          /* some of what it would hit is evictable ... */
 	uint64_t head_evicted;       /* ... and this much had been evicted then */
 	bool head_blocked;           /* the head lacks blocks or a slot, and nothing that could help has happened since */
+	enum kv_waiting_reason waiting_reason;  /* one of the resources */
+	kv_time reason_since;
+	kv_time reason_time[KV_WAIT_RESOURCES];  /* how long each has been the reason, up to reason_since */
 	uint32_t *eager;             /* to be taken out of the steady ones before the next step */
 	size_t eager_capacity;
 	uint32_t eager_count;
@@ -223,6 +227,8 @@ bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration
 void kv_engine_deliver(struct kv_engine *engine, kv_time now);
 /* Splits the waiting queue by reason, given what stopped its head. */
 void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reason);
+/* Brings reason_time up to now. */
+void kv_engine_settle_waiting(struct kv_engine *engine);
 
 /* Recounts everything from the extents and tables and ends the program if it differs: sim/invariants.c. */
 void kv_engine_check(struct kv_engine *engine);

@@ -217,6 +217,7 @@ void kv_live_enqueue(struct kv_engine *engine, uint32_t id, kv_time now)
 	queue_push(engine, id, queue_rank(engine, id), engine->live[id].index);
 	/* With nobody before it, it waits for the step in flight, whose tokens are given out. */
 	kv_engine_set_waiting(engine, engine->waiting.count == 1 ? KV_WAIT_TOKEN_BUDGET : engine->waiting_reason);
+	memcpy(engine->live[id].queue_for, engine->reason_time, sizeof engine->reason_time);
 }
 
 void kv_live_requeue(struct kv_engine *engine, uint32_t id)
@@ -252,7 +253,7 @@ void kv_live_record(struct kv_engine *engine, uint32_t id, enum kv_status status
 		.admitted = live->admitted, .first_token = live->first_token,
 		.finish = status == KV_FINISHED ? now : KV_TIME_NONE,
 		.retrieval = live->retrieval, .frontend = engine->config->frontend,
-		.preempted = live->preempted + open,
+		.prefill_own = live->prefill_own, .preempted = live->preempted + open,
 		.preempted_before_first = live->preempted_before_first + (live->first_token == KV_TIME_NONE ? open : 0),
 		.prompt_tokens = live->prompt, .output_tokens = live->generated, .cached_tokens = live->hit_tokens,
 		.computed_tokens = live->computed_tokens, .recomputed_tokens = live->recomputed_tokens,
@@ -261,6 +262,8 @@ void kv_live_record(struct kv_engine *engine, uint32_t id, enum kv_status status
 
 	if (engine->sink->request == NULL)
 		return;
+	if (live->admitted != KV_TIME_NONE)
+		memcpy(record.queue_for, live->queue_for, sizeof record.queue_for);
 	kv_charge_change(&engine->cache, id, 0);
 	record.block_ns = engine->cache.charge[id].sum;
 	engine->sink->request(engine->sink->self, &record);

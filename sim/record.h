@@ -53,6 +53,8 @@ enum kv_waiting_reason {
 	KV_WAIT_CLIENT,          /* held back by the client's own concurrency cap */
 	KV_WAIT_REASONS
 };
+/* The first of these reasons are the resources that the head of the queue, and so all of it, can wait for. */
+#define KV_WAIT_RESOURCES KV_WAIT_HEAD_OF_LINE
 
 const char *kv_waiting_reason_name(enum kv_waiting_reason reason);
 
@@ -138,6 +140,8 @@ struct kv_request_record {
 	enum kv_reason reason;
 	kv_time arrival, sent, queued, admitted, first_token, finish;
 	kv_time retrieval, frontend;         /* parts of ttft between sent and queued */
+	kv_time queue_for[KV_WAIT_RESOURCES];/* admitted - queued by what the queue waited for */
+	kv_time prefill_own;                 /* of first_token - admitted: its share, by tokens, of the steps that computed it */
 	kv_time preempted;                   /* total time between preemptions and resumptions */
 	kv_time preempted_before_first;      /* the part of it that lies before the first token */
 	uint32_t prompt_tokens;

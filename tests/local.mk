@@ -68,6 +68,11 @@ test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
 test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_distribution_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_first_token
+test_first_token_SOURCES = %D%/test_first_token.c %D%/support.h
+test_first_token_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_first_token_LDADD = liboracle.a $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_miss
 test_miss_SOURCES = %D%/test_miss.c %D%/support.h
 test_miss_CPPFLAGS = $(KV_TEST_CPPFLAGS)
