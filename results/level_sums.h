@@ -25,6 +25,7 @@ struct kv_level_sums {
 	kv_time length;
 	kv_integral sum[KV_LEVELS];
 	uint64_t max[KV_LEVELS];
+	uint64_t inverted_min[KV_LEVELS];  /* ~minimum, so that all zeros is an empty interval */
 };
 
 static inline void kv_level_sums_put(struct kv_level_sums *sums, enum kv_level level, uint64_t value, uint64_t length)
@@ -32,6 +33,8 @@ static inline void kv_level_sums_put(struct kv_level_sums *sums, enum kv_level l
 	sums->sum[level] += (kv_integral)value * length;
 	if (value > sums->max[level])
 		sums->max[level] = value;
+	if (~value > sums->inverted_min[level])
+		sums->inverted_min[level] = ~value;
 }
 
 /* The state held for `length` > 0 nanoseconds. */
@@ -61,6 +64,8 @@ static inline void kv_level_sums_merge(struct kv_level_sums *sums, const struct 
 		sums->sum[i] += more->sum[i];
 		if (more->max[i] > sums->max[i])
 			sums->max[i] = more->max[i];
+		if (more->inverted_min[i] > sums->inverted_min[i])
+			sums->inverted_min[i] = more->inverted_min[i];
 	}
 }
 

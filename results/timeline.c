@@ -7,11 +7,19 @@
 #include "results/csv_text.h"
 #include "sim/memory.h"
 
-/* Each divides the next. */
-static const kv_time round_intervals[] = {
-	KV_TIMELINE_SHORTEST, 10 * KV_MILLISECOND, 100 * KV_MILLISECOND, KV_SECOND, 10 * KV_SECOND, 60 * KV_SECOND,
-	600 * KV_SECOND, 3600 * KV_SECOND, 86400 * KV_SECOND, 10 * 86400 * KV_SECOND, 100 * 86400 * KV_SECOND
-};
+kv_time kv_longer_interval(kv_time interval)
+{
+	/* Each divides the next. */
+	static const kv_time round_intervals[] = {
+		KV_TIMELINE_SHORTEST, 10 * KV_MILLISECOND, 100 * KV_MILLISECOND, KV_SECOND, 10 * KV_SECOND,
+		60 * KV_SECOND, 600 * KV_SECOND, 3600 * KV_SECOND, 86400 * KV_SECOND
+	};
+
+	for (size_t i = 0; i < sizeof round_intervals / sizeof round_intervals[0]; i++)
+		if (round_intervals[i] > interval)
+			return round_intervals[i];
+	return 10 * interval;
+}
 
 static void write_header(struct kv_output *out)
 {
@@ -37,15 +45,25 @@ void kv_timeline_init(struct kv_timeline *timeline, kv_time interval, uint32_t b
                       struct kv_output *out)
 {
 	*timeline = (struct kv_timeline){
-		.interval = interval != 0 ? interval : round_intervals[0],
+		.interval = interval != 0 ? interval : KV_TIMELINE_SHORTEST,
 		.given = interval != 0,
+		.row_limit = interval != 0 ? 1 : KV_TIMELINE_ROWS,
 		.out = out,
 		.block_size = block_size,
 		.block_bytes = block_bytes
 	};
 	timeline->next = timeline->interval;
-	timeline->rows = kv_calloc(timeline->given ? 1 : KV_TIMELINE_ROWS, sizeof *timeline->rows);
+	timeline->rows = kv_calloc(timeline->row_limit, sizeof *timeline->rows);
 	write_header(out);
+}
+
+void kv_timeline_init_held(struct kv_timeline *timeline, size_t row_limit, uint32_t block_size)
+{
+	*timeline = (struct kv_timeline){
+		.interval = KV_TIMELINE_SHORTEST, .row_limit = row_limit, .block_size = block_size
+	};
+	timeline->next = timeline->interval;
+	timeline->rows = kv_calloc(row_limit, sizeof *timeline->rows);
 }
 
 void kv_timeline_fini(struct kv_timeline *timeline)
@@ -151,13 +169,14 @@ static void lengthen(struct kv_timeline *timeline, kv_time interval)
 
 void kv_timeline_prepare(struct kv_timeline *timeline, kv_time time)
 {
-	const size_t intervals = sizeof round_intervals / sizeof round_intervals[0];
+	kv_time interval = timeline->interval;
 
 	if (timeline->given)
 		return;
-	for (size_t i = 1; i < intervals && time / timeline->interval >= KV_TIMELINE_ROWS; i++)
-		if (round_intervals[i] > timeline->interval)
-			lengthen(timeline, round_intervals[i]);
+	while (time / interval >= (kv_time)timeline->row_limit)
+		interval = kv_longer_interval(interval);
+	if (interval != timeline->interval)
+		lengthen(timeline, interval);
 }
 
 void kv_timeline_add(struct kv_timeline *timeline, const struct kv_level_sums *levels)
@@ -207,6 +226,6 @@ void kv_timeline_finish(struct kv_timeline *timeline, const struct kv_state *fin
 		close_current(timeline);
 	else if (timeline->count > 0)
 		merge_row(&timeline->rows[timeline->count - 1], &timeline->current);
-	for (size_t i = 0; i < timeline->count; i++)
+	for (size_t i = 0; i < timeline->count && timeline->out != NULL; i++)
 		write_row(timeline, &timeline->rows[i]);
 }

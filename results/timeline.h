@@ -1,8 +1,8 @@
-/* timeline.csv: a row an interval, with time-weighted means and maxima of levels, and what happened in it. What happens
- * at a boundary belongs to the interval that begins there.
+/* A row an interval, with time-weighted means and maxima of levels, and what happened in it: timeline.csv, and what the
+ * report draws. What happens at a boundary belongs to the interval that begins there.
  *
- * With a given interval rows are written as they come. Without, at most KV_TIMELINE_ROWS rows are held, and whenever
- * they run out the interval grows to the next round one and rows are merged, which is exact: sums add up.
+ * With a given interval rows are written as they come. Without, a limited number of rows is held, and whenever they run
+ * out the interval grows to the next round one and rows are merged, which is exact: sums add up.
  */
 #ifndef KV_RESULTS_TIMELINE_H
 #define KV_RESULTS_TIMELINE_H
@@ -14,7 +14,7 @@
 #include "sim/record.h"
 #include "sim/units.h"
 
-#define KV_TIMELINE_ROWS 8192u
+#define KV_TIMELINE_ROWS 8192u  /* most rows of timeline.csv unless an interval is given */
 #define KV_TIMELINE_SHORTEST KV_MILLISECOND
 
 struct kv_timeline_row {
@@ -28,18 +28,21 @@ struct kv_timeline {
 	kv_time interval;
 	kv_time next;                     /* end of the current interval */
 	bool given;
+	size_t row_limit;
 	struct kv_timeline_row current;
 	struct kv_state before;           /* counters at its start */
 	struct kv_timeline_row *rows;     /* complete ones that are held */
 	size_t count;
-	struct kv_output *out;
+	struct kv_output *out;            /* NULL: rows are held only */
 	uint32_t block_size;
 	uint64_t block_bytes;
 };
 
-/* interval 0 = not given. */
+/* Writes to `out`. interval 0 = not given: at most KV_TIMELINE_ROWS. */
 void kv_timeline_init(struct kv_timeline *timeline, kv_time interval, uint32_t block_size, uint64_t block_bytes,
                       struct kv_output *out);
+/* Holds at most row_limit rows. */
+void kv_timeline_init_held(struct kv_timeline *timeline, size_t row_limit, uint32_t block_size);
 void kv_timeline_fini(struct kv_timeline *timeline);
 
 /* Makes sure that `time` will not need more rows than there are. Before levels up to `time` are added. */
@@ -51,7 +54,10 @@ void kv_timeline_add(struct kv_timeline *timeline, const struct kv_level_sums *l
 /* timeline->next is reached: the counters of state belong to the interval that ends. */
 void kv_timeline_cut(struct kv_timeline *timeline, const struct kv_state *state);
 
-/* The run has ended with these counters; writes what is held. */
+/* The run has ended with these counters; writes what is held if there is an output. */
 void kv_timeline_finish(struct kv_timeline *timeline, const struct kv_state *final);
+
+/* The shortest round interval that is longer. */
+kv_time kv_longer_interval(kv_time interval);
 
 #endif
