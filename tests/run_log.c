@@ -71,6 +71,17 @@ static void on_advance(void *self, const struct kv_state *state, kv_time time)
 	log->now = time;
 }
 
+static void on_miss(void *self, const struct kv_miss *miss)
+{
+	struct run_log *log = self;
+	uint64_t sum = 0;
+
+	for (int reason = 0; reason < KV_MISS_REASONS; reason++)
+		sum += miss->tokens[reason];
+	if (sum != miss->prompt_tokens - miss->hit_tokens)
+		log->wrong_misses = true;
+}
+
 static void on_gap(void *self, kv_time gap, uint64_t count)
 {
 	struct run_log *log = self;
@@ -91,7 +102,7 @@ void run_log_make(struct run_log *log, const struct test_workload *workload, tes
 	*log = (struct run_log){
 		.workload = workload,
 		.sink = {.advance = on_advance, .event = events ? on_event : NULL, .step = on_step, .token_gap = on_gap,
-		         .request = on_request},
+		         .request = on_request, .miss = events ? on_miss : NULL},
 	};
 	log->sink.self = log;
 	test_workload_run(workload, engine, &log->sink, &log->outcome);
@@ -257,6 +268,10 @@ bool run_log_equal(const struct run_log *a, const struct run_log *b, bool events
 {
 	if (a->wrong_strings || b->wrong_strings) {
 		snprintf(text, size, "strings of a request are not those it came with");
+		return false;
+	}
+	if (a->wrong_misses || b->wrong_misses) {
+		snprintf(text, size, "the reasons of a miss do not add up to it");
 		return false;
 	}
 	if (events && !equal_sequences("event", SEQUENCE(a, event), SEQUENCE(b, event), event_text, text, size))

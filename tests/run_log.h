@@ -38,10 +38,10 @@ struct run_log {
 	size_t gap_count, gap_capacity, record_count, record_capacity;
 	kv_time now;
 	struct kv_run_outcome outcome;
-	bool wrong_strings;
+	bool wrong_strings, wrong_misses;
 };
 
-/* Runs the engine, with or without events. */
+/* Runs the engine, with or without events (and the reasons of misses, which only production tells). */
 void run_log_make(struct run_log *log, const struct test_workload *workload, test_engine engine, bool events);
 void run_log_fini(struct run_log *log);
 

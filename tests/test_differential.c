@@ -125,6 +125,7 @@ static bool run_seeds(const struct arguments *args, uint64_t first, uint64_t las
 		struct test_workload workload;
 
 		test_workload_random(&workload, seed);
+		workload.options.check = seed % 4 == 0;
 		if (args->keeps)
 			test_workload_keep(&workload, args->keep, args->keep_count);
 		equal = compare_engines(&workload, args->oracle_alone, text, size);
@@ -313,7 +314,7 @@ static void print_seeds(const struct arguments *args)
 int main(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"seeds", 's', "FIRST:LAST", 0, "seeds to run (default 1:10000)", 0},
+		{"seeds", 's', "FIRST:LAST", 0, "seeds to run (default 1:5000)", 0},
 		{"keep", 'k', "INDEX,...", 0, "keep only these requests of the workload", 0},
 		{"print", 'p', NULL, 0, "print the workloads and stop", 0},
 		{"events", 'e', NULL, 0, "with --print: what the oracle does with them, too", 0},
@@ -322,7 +323,7 @@ int main(int argc, char **argv)
 	};
 	static const struct argp argp = {.options = options, .parser = parse_option,
 	                                 .doc = "Compares production and the oracle on random workloads."};
-	struct arguments args = {.first = 1, .last = 10000};
+	struct arguments args = {.first = 1, .last = 5000};
 	unsigned failed;
 
 	gsl_set_error_handler_off();
