@@ -150,8 +150,12 @@ static void compare_trace(struct comparison *c, const struct test_workload *work
 		}
 		before = step;
 	}
-	if (!c->failed)
-		compare(c, "steps shown", json_integer((json_int_t)json_array_size(trace)), json_integer((json_int_t)shown));
+	if (!c->failed) {
+		json_t *expected = json_integer((json_int_t)json_array_size(trace));
+
+		compare(c, "steps shown", expected, json_integer((json_int_t)shown));
+		json_decref(expected);
+	}
 }
 
 static void compare_requests(struct comparison *c, const struct test_workload *workload, json_t *requests,
