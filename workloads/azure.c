@@ -1,8 +1,5 @@
-/* The Azure LLM inference traces of 2023 (CC BY 4.0, Azure/AzurePublicDataset): TIMESTAMP,ContextTokens,GeneratedTokens.
- *
- * Times are dates of up to nine fraction digits (the files have seven), without a zone in 2023, with one in 2024; a row on
- * a whole second may have no fraction. They count from the first row. Nothing says which prompts share content.
- */
+/* The Azure LLM inference traces (CC BY 4.0, Azure/AzurePublicDataset) of 2023, 2024 and 2025: TIMESTAMP, ContextTokens and
+ * GeneratedTokens; inference-perf replays the same columns. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -27,6 +24,7 @@ static const struct kv_field fields[] = {
 	 .required = true},
 	{.name = "GeneratedTokens", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens),
 	 .required = true},
+	{.name = "NumImages", .type = KV_FIELD_IGNORED},
 	{0}
 };
 
@@ -38,17 +36,22 @@ static bool detect(const struct kv_sniff *sniff)
 	       kv_sniff_has_field(sniff, "GeneratedTokens");
 }
 
-static struct kv_reader *open_azure(struct kv_trace *trace, const struct kv_sniff *sniff, struct kv_error *err)
+static struct kv_reader *open_azure(struct kv_trace *trace, const struct kv_sniff *sniff, const void *params,
+                                     struct kv_error *err)
 {
 	(void)sniff;
+	(void)params;
 	(void)err;
+	kv_trace_declare(trace, KV_TRACE_CLOCK_FROM_FIRST);
 	return kv_csv_open(trace, &table, NULL);
 }
 
 const struct kv_format kv_format_azure = {
 	.name = "azure",
 	.summary = "Azure LLM inference traces: dates and token counts, no prefix identity",
-	.clock_from_first = true,
+	.rules = "Times are dates and count from the first row: 2023 has seven fraction digits and no zone, 2024 six and a zone or no "
+	         "fraction at all, 2025 (multimodal) T, Z and three digits; all forms may be mixed. ContextTokens is taken as it is; "
+	         "images are not counted again. Nothing says which prompts share content.",
 	.detect = detect,
 	.open = open_azure
 };

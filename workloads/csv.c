@@ -8,6 +8,7 @@
 #include <csv.h>
 
 #include "sim/memory.h"
+#include "workloads/number.h"
 
 /* A field longer than this means that a closing quote is missing. */
 enum { FIELD_MAX = 64 << 20 };
@@ -22,7 +23,7 @@ struct csv_reader {
 	const struct kv_field **columns;  /* of the file, in its order; NULL = ignored */
 	size_t column_count, column_capacity;
 	char **names;                          /* of the header while it is read */
-	size_t name_capacity;
+	size_t name_count, name_capacity;
 	size_t field;                          /* fields of the row at hand so far */
 	struct kv_row *row;
 	uint64_t line;                         /* being read, from 1 */
@@ -34,11 +35,11 @@ struct csv_reader {
 
 static void free_names(struct csv_reader *csv)
 {
-	for (size_t i = 0; i < csv->field && !csv->has_header; i++)
+	for (size_t i = 0; i < csv->name_count; i++)
 		free(csv->names[i]);
 	free(csv->names);
 	csv->names = NULL;
-	csv->name_capacity = 0;
+	csv->name_count = csv->name_capacity = 0;
 }
 
 static void close_csv(struct kv_reader *reader)
@@ -94,30 +95,6 @@ static int check_required(struct csv_reader *csv)
 	return 0;
 }
 
-static void take_header(struct csv_reader *csv)
-{
-	int status = 0;
-
-	csv->column_count = csv->field;
-	csv->columns = kv_grow(csv->columns, &csv->column_capacity, csv->column_count, sizeof *csv->columns);
-	for (size_t i = 0; i < csv->column_count && status == 0; i++)
-		status = map_column(csv, i);
-	if (status == 0)
-		status = check_required(csv);
-	if (status == 0 && csv->table->header != NULL)
-		status = csv->table->header(csv->owner, csv->columns, csv->column_count, &csv->error);
-	if (status != 0)
-		csv->failed = true;
-	free_names(csv);
-	csv->has_header = true;
-}
-
-static void take_name(struct csv_reader *csv, const char *text)
-{
-	csv->names = kv_grow(csv->names, &csv->name_capacity, csv->field + 1, sizeof *csv->names);
-	csv->names[csv->field++] = kv_strdup(text);
-}
-
 static void take_cell(struct csv_reader *csv, const char *text, size_t length)
 {
 	const struct kv_field *column;
@@ -133,6 +110,67 @@ static void take_cell(struct csv_reader *csv, const char *text, size_t length)
 		kv_field_read_text(column, csv->owner, csv->row, text, length);
 	else if (column->required)
 		kv_row_fault(csv->row, KV_FAULT_MISSING, "%s: is empty, and every row needs it", column->name);
+}
+
+static void finish_row(struct csv_reader *csv)
+{
+	if (csv->field != csv->column_count) {
+		csv->row->faulty = false;
+		kv_row_fault(csv->row, KV_FAULT_COLUMNS, "%zu fields; allowed: %zu, as in the header", csv->field,
+		             csv->column_count);
+	}
+	if (!csv->row->faulty && csv->table->finish != NULL)
+		csv->table->finish(csv->owner, csv->row);
+	if (kv_trace_accept(csv->trace) != 0)
+		csv->failed = true;
+}
+
+/* Columns go by position; the first row is a header if it does not begin with a number. */
+static int take_positions(struct csv_reader *csv)
+{
+	const struct kv_field *fields = csv->table->fields;
+	int64_t ignored;
+
+	for (size_t i = 0; i < csv->column_count && fields[i].name != NULL; i++)
+		csv->columns[i] = &fields[i];
+	if (kv_number_parse(csv->names[0], strlen(csv->names[0]), 9, INT64_MAX, &ignored) == KV_NUMBER_MALFORMED)
+		return 0;
+	csv->field = 0;
+	csv->has_header = true;
+	for (size_t i = 0; i < csv->column_count; i++)
+		take_cell(csv, csv->names[i], strlen(csv->names[i]));
+	finish_row(csv);
+	return csv->failed ? -1 : 0;
+}
+
+static int map_columns(struct csv_reader *csv)
+{
+	for (size_t i = 0; i < csv->column_count; i++)
+		if (map_column(csv, i) != 0)
+			return -1;
+	return check_required(csv);
+}
+
+static void take_header(struct csv_reader *csv)
+{
+	int status;
+
+	csv->column_count = csv->name_count;
+	csv->columns = kv_grow(csv->columns, &csv->column_capacity, csv->column_count, sizeof *csv->columns);
+	status = csv->table->positional ? take_positions(csv) : map_columns(csv);
+	if (status == 0 && csv->table->header != NULL)
+		status = csv->table->header(csv->owner, csv->columns, csv->column_count, &csv->error);
+	if (status != 0)
+		csv->failed = true;
+	free_names(csv);
+	csv->has_header = true;
+}
+
+static void take_name(struct csv_reader *csv, const char *text)
+{
+	csv->names = kv_grow(csv->names, &csv->name_capacity, csv->name_count + 1, sizeof *csv->names);
+	csv->names[csv->name_count++] = kv_strdup(text);
+	csv->field++;
 }
 
 static void on_field(void *text, size_t length, void *self)
@@ -151,19 +189,6 @@ static void on_field(void *text, size_t length, void *self)
 	/* Only a quoted field can hold line ends, and it has been stripped of its quotes. */
 	for (const char *at = text, *end = at + length; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
 		csv->line++;
-}
-
-static void finish_row(struct csv_reader *csv)
-{
-	if (csv->field != csv->column_count) {
-		csv->row->faulty = false;
-		kv_row_fault(csv->row, KV_FAULT_COLUMNS, "%zu fields; allowed: %zu, as in the header", csv->field,
-		             csv->column_count);
-	}
-	if (!csv->row->faulty && csv->table->finish != NULL)
-		csv->table->finish(csv->owner, csv->row);
-	if (kv_trace_accept(csv->trace) != 0)
-		csv->failed = true;
 }
 
 /* end: the character that ended the line, -1 at the end of the file. Lines without fields are reported too. */

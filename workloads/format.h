@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "sim/error.h"
+#include "sim/param.h"
 #include "sim/request.h"
 #include "workloads/input.h"
 
@@ -35,6 +36,8 @@ enum kv_fault {
 	KV_FAULT_DUPLICATE_ID,
 	KV_FAULT_REFERENCE,     /* "@id" of no earlier request, or beyond its output */
 	KV_FAULT_OUT_OF_ORDER,  /* earlier than the reordering window reaches back */
+	KV_FAULT_FAILED,        /* the trace recorded a failed request: always left out */
+	KV_FAULT_FILTERED,      /* a parameter of the format asks for other rows: always left out */
 	KV_FAULTS
 };
 
@@ -67,6 +70,7 @@ struct kv_row {
 	char *text;
 	size_t text_length, text_capacity;
 	bool faulty;
+	bool expected;               /* the format's rules leave such rows out: never an error */
 	enum kv_fault fault;
 	char fault_text[700];        /* "field: what was found; what is allowed" */
 };
@@ -82,12 +86,16 @@ static inline const char *kv_row_string(const struct kv_row *row, struct kv_text
 void kv_row_fault(struct kv_row *row, enum kv_fault fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Leaves a row out by the format's own rules: counted, never an error. */
+void kv_row_leave_out(struct kv_row *row, enum kv_fault fault);
+
 enum kv_field_type {
 	KV_FIELD_CUSTOM,   /* read by the field's own functions */
 	KV_FIELD_TOKENS,   /* uint32_t: whole, at most KV_TOKENS_MAX */
 	KV_FIELD_TIME,     /* kv_time: a decimal, at most KV_ARRIVAL_MAX; digits 9 = seconds, 6 = ms, 3 = us, 0 = ns */
 	KV_FIELD_INTEGER,  /* int64_t: whole, of either sign */
-	KV_FIELD_NAME      /* struct kv_text: UTF-8 */
+	KV_FIELD_NAME,     /* struct kv_text: UTF-8 */
+	KV_FIELD_IGNORED   /* known to the format, and of no use here */
 };
 
 /* A column of a CSV file or a key of JSON lines. */
@@ -107,6 +115,8 @@ struct kv_field {
 struct kv_table {
 	const struct kv_field *fields;  /* ends with a NULL name */
 	bool strict;           /* an unknown name is an error; else it is counted and ignored */
+	bool positional;       /* CSV: columns go by position whatever they are called, and a header is optional: it is
+	                          one if its first cell is no number */
 	/* CSV: called once with the file's columns in their order there (NULL = unknown). Returns 0 or -1. May be NULL. */
 	int (*header)(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err);
 	/* Completes and checks a row before it is accepted; not called for one that is faulty already. May be NULL. */
@@ -145,20 +155,27 @@ struct kv_sniff {
 };
 
 bool kv_sniff_has_field(const struct kv_sniff *sniff, const char *name);
+/* Anywhere in the beginning of the file: for JSON that does not end within its first line. */
+bool kv_sniff_contains(const struct kv_sniff *sniff, const char *text);
 
 struct kv_trace;
 
 struct kv_format {
 	const char *name;
 	const char *summary;   /* one line, no full stop */
-	bool clock_from_first; /* times count from the first row (dates), not from the file's own zero */
+	const char *rules;     /* unit of time, last block, scope of ids, turns, zeros: sentences for the manual */
 	bool (*detect)(const struct kv_sniff *sniff);
-	struct kv_reader *(*open)(struct kv_trace *trace, const struct kv_sniff *sniff, struct kv_error *err);
+	/* params: of params_size bytes, filled through the table; it lives as long as the trace. */
+	struct kv_reader *(*open)(struct kv_trace *trace, const struct kv_sniff *sniff, const void *params,
+	                          struct kv_error *err);
+	size_t params_size;
+	const struct kv_param *params;  /* ends with a NULL name; may be NULL */
 };
 
 /* The one list, ended by NULL; detection takes the first that matches. */
 extern const struct kv_format *const kv_format_registry[];
 
+/* NULL with err filled where there is none of that name. */
 const struct kv_format *kv_format_find(const char *name, struct kv_error *err);
 const struct kv_format *kv_format_detect(const struct kv_sniff *sniff);
 int kv_format_fail_detection(const char *name, struct kv_error *err);
@@ -178,8 +195,14 @@ int kv_trace_accept(struct kv_trace *trace);
 void kv_trace_unknown_key(struct kv_trace *trace);
 /* No row that is still to come can matter (a range of rows was asked for and has been read). */
 bool kv_trace_is_satisfied(const struct kv_trace *trace);
-/* The format says what prompts share; and whether a later prompt may name what an earlier request generated. */
-void kv_trace_declare(struct kv_trace *trace, bool prefix_identity, bool nameable_outputs);
+enum {
+	KV_TRACE_PREFIX_IDENTITY = 1,    /* the file says what prompts share */
+	KV_TRACE_NAMEABLE_OUTPUTS = 2,   /* a later prompt may name what an earlier request generated */
+	KV_TRACE_CLOCK_FROM_FIRST = 4    /* times count from the first row (dates), not from the file's own zero */
+};
+
+/* What holds for the whole file: any of the above. */
+void kv_trace_declare(struct kv_trace *trace, unsigned flags);
 /* Fails with the file's name and a line in front: for what is wrong with the file as a whole. */
 int kv_trace_fail(struct kv_trace *trace, struct kv_error *err, uint64_t line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -226,7 +226,7 @@ static int check_header(void *owner, const struct kv_field *const *columns, size
 	if (!prompt && !has_column(columns, count, "prompt_tokens"))
 		return kv_trace_fail(native->trace, err, 1, "the header has neither prompt nor prompt_tokens; one is needed");
 	native->explicit_ids = has_column(columns, count, "request_id");
-	kv_trace_declare(native->trace, prompt, prompt);
+	kv_trace_declare(native->trace, prompt ? KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS : 0);
 	return 0;
 }
 
@@ -258,21 +258,26 @@ static bool is_json(const struct kv_sniff *sniff)
 	return at < sniff->length && sniff->text[at] == '{';
 }
 
-static struct kv_reader *open_native(struct kv_trace *trace, const struct kv_sniff *sniff, struct kv_error *err)
+static struct kv_reader *open_native(struct kv_trace *trace, const struct kv_sniff *sniff, const void *params,
+                                     struct kv_error *err)
 {
 	struct native *native = kv_calloc(1, sizeof *native);
 
+	(void)params;
 	(void)err;
 	native->trace = trace;
 	if (!is_json(sniff))
 		return kv_csv_open(trace, &table, native);
-	kv_trace_declare(trace, true, true);
+	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_jsonl_open(trace, &table, native);
 }
 
 const struct kv_format kv_format_kvsim = {
 	.name = "kvsim",
 	.summary = "the native trace: CSV with a header, or JSON lines",
+	.rules = "Times are seconds from the start. A prompt is a list of segments, name:length; equal names hold equal tokens from "
+	         "position 0 on, and @id:n is the first n tokens that request id generates. Unknown columns are errors. Outputs "
+	         "of 0 tokens are legal: such requests finish with their prefill.",
 	.detect = detect,
 	.open = open_native
 };

@@ -15,7 +15,16 @@
 const struct kv_format *const kv_format_registry[] = {
 	&kv_format_kvsim,
 	&kv_format_mooncake,
+	&kv_format_bailian,
+	&kv_format_vllm_timed,
+	&kv_format_servegen_offline,
 	&kv_format_azure,
+	&kv_format_burstgpt,
+	&kv_format_splitwise,
+	&kv_format_vidur,
+	&kv_format_vllm_bench,
+	&kv_format_llmservingsim,
+	&kv_format_lengths,
 	NULL
 };
 
@@ -49,7 +58,7 @@ const struct kv_format *kv_format_detect(const struct kv_sniff *sniff)
 
 int kv_format_fail_detection(const char *name, struct kv_error *err)
 {
-	char list[200] = "";
+	char list[400] = "";
 	size_t length = 0;
 
 	for (int i = 0; i < FORMATS && length < sizeof list; i++)
@@ -120,4 +129,9 @@ bool kv_sniff_has_field(const struct kv_sniff *sniff, const char *name)
 		if (strcmp(sniff->fields[i], name) == 0)
 			return true;
 	return false;
+}
+
+bool kv_sniff_contains(const struct kv_sniff *sniff, const char *text)
+{
+	return memmem(sniff->text, sniff->length, text, strlen(text)) != NULL;
 }

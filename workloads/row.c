@@ -18,7 +18,7 @@ const char *kv_fault_name(enum kv_fault fault)
 	static const char *const names[KV_FAULTS] = {
 		"syntax", "columns", "missing_field", "unknown_key", "not_built", "not_a_number", "negative",
 		"out_of_range", "bad_text", "bad_prompt", "zero_prompt", "prompt_sum", "hash_ids", "duplicate_id",
-		"bad_reference", "out_of_order"
+		"bad_reference", "out_of_order", "failed_request", "filtered"
 	};
 
 	return names[fault];
@@ -52,6 +52,14 @@ void kv_row_fault(struct kv_row *row, enum kv_fault fault, const char *format, .
 	va_start(args, format);
 	vsnprintf(row->fault_text, sizeof row->fault_text, format, args);
 	va_end(args);
+}
+
+void kv_row_leave_out(struct kv_row *row, enum kv_fault fault)
+{
+	if (row->faulty)
+		return;
+	row->faulty = row->expected = true;
+	row->fault = fault;
 }
 
 enum { SHOWN = 60 };
@@ -176,6 +184,8 @@ void kv_field_read_text(const struct kv_field *field, void *owner, struct kv_row
 		if (kv_row_check_text(row, field->name, text, length))
 			*(struct kv_text *)out = kv_row_text(row, text, length);
 		break;
+	case KV_FIELD_IGNORED:
+		break;
 	}
 }
 
@@ -253,6 +263,8 @@ void kv_field_read_json(const struct kv_field *field, void *owner, struct kv_row
 			*(struct kv_text *)out = kv_row_text(row, json_string_value(value), json_string_length(value));
 		else
 			kv_row_fault(row, KV_FAULT_TEXT, "%s: not a string; allowed: text in quotes", field->name);
+		break;
+	case KV_FIELD_IGNORED:
 		break;
 	}
 }

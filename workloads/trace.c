@@ -19,13 +19,14 @@
 struct kv_trace {
 	struct kv_source source;
 	const struct kv_format *format;
+	void *params;                   /* of the format */
 	struct kv_input *input;
 	struct kv_reader *reader;
 	struct kv_trace_options options;
 	struct kv_trace_counts counts;
 	struct kv_error error;          /* what stopped the reader */
 	bool stopped;
-	bool prefix_identity, nameable_outputs;
+	unsigned flags;                 /* that the reader declared */
 	struct kv_row row;
 	uint64_t next_index;
 	kv_time latest;
@@ -101,7 +102,7 @@ struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line)
 	row->id = row->tenant = row->salt = row->adapter = (struct kv_text){0};
 	row->segment_count = 0;
 	row->text_length = 1;
-	row->faulty = false;
+	row->faulty = row->expected = false;
 	return row;
 }
 
@@ -120,7 +121,7 @@ static int reject(struct kv_trace *trace)
 {
 	const struct kv_row *row = &trace->row;
 
-	if (trace->options.skip_bad_rows) {
+	if (trace->options.skip_bad_rows || row->expected) {
 		trace->counts.left_out[row->fault]++;
 		return 0;
 	}
@@ -210,10 +211,9 @@ bool kv_trace_is_satisfied(const struct kv_trace *trace)
 	return trace->next_index >= trace->options.end_row;
 }
 
-void kv_trace_declare(struct kv_trace *trace, bool prefix_identity, bool nameable_outputs)
+void kv_trace_declare(struct kv_trace *trace, unsigned flags)
 {
-	trace->prefix_identity = prefix_identity;
-	trace->nameable_outputs = nameable_outputs;
+	trace->flags = flags;
 }
 
 /* --- the source ----------------------------------------------------------------------------------------------------- */
@@ -260,7 +260,7 @@ static kv_time generated_arrival(struct kv_trace *trace)
 static kv_time arrival_of(struct kv_trace *trace, kv_time on_file)
 {
 	if (trace->base == KV_TIME_NONE)
-		trace->base = trace->format->clock_from_first || trace->options.first_row > 0 ? on_file : 0;
+		trace->base = (trace->flags & KV_TRACE_CLOCK_FROM_FIRST) || trace->options.first_row > 0 ? on_file : 0;
 	if (isinf(trace->options.request_rate))
 		return 0;
 	if (trace->gaps != NULL)
@@ -315,7 +315,7 @@ static int next_request(struct kv_source *source, struct kv_request *out, struct
 		.index = waiting.index, .arrival = arrival_of(trace, waiting.arrival), .deadline = KV_TIME_NONE,
 		.prompt = &trace->private_prompt, .prompt_segments = 1, .prompt_tokens = waiting.prompt_tokens,
 		.output_tokens = waiting.output_tokens, .max_tokens = waiting.max_tokens,
-		.tenant = "", .salt = "", .adapter = "", .output_nameable = trace->nameable_outputs
+		.tenant = "", .salt = "", .adapter = "", .output_nameable = trace->flags & KV_TRACE_NAMEABLE_OUTPUTS
 	};
 	if (waiting.extra != NULL)
 		unpack_extra(waiting.extra, out);
@@ -346,25 +346,37 @@ static int check_options(const struct kv_trace_options *options, struct kv_error
 	return 0;
 }
 
+/* "name,param=value,...", or NULL for detection by content. */
+static int choose_format(struct kv_trace *trace, const struct kv_sniff *sniff, struct kv_error *err)
+{
+	char *copy = trace->options.format != NULL ? kv_strdup(trace->options.format) : NULL;
+	char *rest = copy;
+	int status = -1;
+
+	if (copy != NULL)
+		trace->format = kv_format_find(strsep(&rest, ","), err);
+	else if ((trace->format = kv_format_detect(sniff)) == NULL)
+		kv_format_fail_detection(kv_input_name(trace->input), err);
+	if (trace->format != NULL) {
+		trace->params = kv_calloc(1, trace->format->params_size);
+		status = kv_params_set(trace->format->name, trace->format->params, rest, trace->params, err);
+	}
+	free(copy);
+	return status;
+}
+
 static int open_reader(struct kv_trace *trace, struct kv_error *err)
 {
 	struct kv_sniff sniff;
-	int status = -1;
 
 	kv_sniff_init(&sniff, trace->input);
 	if (sniff.length == 0)
 		kv_fail(err, KV_EXIT_DATA, "%s: the file is empty; allowed: a trace with at least one request",
 		        kv_input_name(trace->input));
-	else if (trace->options.format != NULL)
-		trace->format = kv_format_find(trace->options.format, err);
-	else if ((trace->format = kv_format_detect(&sniff)) == NULL)
-		kv_format_fail_detection(kv_input_name(trace->input), err);
-	if (trace->format != NULL) {
-		trace->reader = trace->format->open(trace, &sniff, err);
-		status = trace->reader != NULL ? 0 : -1;
-	}
+	else if (choose_format(trace, &sniff, err) == 0)
+		trace->reader = trace->format->open(trace, &sniff, trace->params, err);
 	kv_sniff_fini(&sniff);
-	return status;
+	return trace->reader != NULL ? 0 : -1;
 }
 
 static int look_ahead(struct kv_trace *trace, struct kv_error *err)
@@ -414,6 +426,7 @@ void kv_trace_close(struct kv_trace *trace)
 	kv_window_fini(&trace->window);
 	if (trace->gaps != NULL)
 		gsl_rng_free(trace->gaps);
+	free(trace->params);
 	free(trace->row.segments);
 	free(trace->row.text);
 	kv_input_close(trace->input);
@@ -437,7 +450,7 @@ const struct kv_format *kv_trace_format(const struct kv_trace *trace)
 
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace)
 {
-	return trace->prefix_identity;
+	return trace->flags & KV_TRACE_PREFIX_IDENTITY;
 }
 
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)

@@ -18,7 +18,7 @@
 #include "workloads/input.h"
 
 struct kv_trace_options {
-	const char *format;      /* name, or NULL to detect it */
+	const char *format;      /* "name,param=value,...", or NULL to detect it */
 	uint64_t first_row;      /* data rows first_row .. end_row - 1, counted from 0; a later start also starts the clock */
 	uint64_t end_row;        /* UINT64_MAX = all */
 	double time_scale;       /* arrival times are multiplied by it, > 0 */

@@ -1,0 +1,155 @@
+#include "config.h"
+
+#include "workloads/block_ids.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sim/memory.h"
+#include "workloads/jsonl.h"
+
+enum { FIELDS_MAX = 24 };
+
+/* The ids wait in `ids` until the whole row has been read: their number depends on the prompt's length. */
+struct block_ids {
+	const struct kv_block_id_params *params;
+	const json_t *ids;
+	struct kv_field fields[FIELDS_MAX];
+	size_t field_count;
+	struct kv_table table;
+};
+
+unsigned kv_time_unit_digits(uint32_t unit)
+{
+	static const unsigned digits[] = {9, 6, 3, 0};
+
+	return digits[unit];
+}
+
+static void keep_ids(void *owner, struct kv_row *row, const json_t *ids)
+{
+	struct block_ids *self = owner;
+
+	self->ids = ids;
+	row->named = true;
+	if (!json_is_array(ids))
+		kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: not a list; allowed: a list of block ids", self->params->ids_key);
+}
+
+static void add_ids(const struct block_ids *self, struct kv_row *row)
+{
+	uint32_t left = row->prompt_tokens;
+	uint32_t block = (uint32_t)self->params->block;
+	size_t count = json_array_size(self->ids);
+
+	for (size_t i = 0; i < count; i++) {
+		const json_t *id = json_array_get(self->ids, i);
+		uint32_t length = left < block ? left : block;
+
+		if (!json_is_integer(id) || json_integer_value(id) < 0) {
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: entry %zu is no whole number from 0 on", self->params->ids_key, i);
+			return;
+		}
+		kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)json_integer_value(id), length);
+		left -= length;
+	}
+	if (left > 0)
+		kv_row_segment(row, KV_STREAM_PRIVATE, 0, left);
+}
+
+static uint64_t blocks_of(uint32_t tokens, uint64_t block, uint32_t last)
+{
+	return last == KV_LAST_CEIL ? kv_ceil_div(tokens, block) : tokens / block;
+}
+
+/* A usual block size with which this row would be right, or 0. */
+static uint64_t fitting_block(uint32_t tokens, uint64_t ids, uint32_t last)
+{
+	static const uint64_t usual[] = {512, 16, 64, 32, 128, 256, 1024, 8, 4};
+
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+		if (blocks_of(tokens, usual[i], last) == ids)
+			return usual[i];
+	return 0;
+}
+
+static void fault_number_of_ids(const struct block_ids *self, struct kv_row *row, uint64_t wanted)
+{
+	const struct kv_block_id_params *params = self->params;
+	uint64_t found = json_array_size(self->ids);
+	uint64_t other = fitting_block(row->prompt_tokens, found, params->last);
+	char hint[80] = "";
+
+	if (other != 0)
+		snprintf(hint, sizeof hint, " (%" PRIu64 " would be right with block=%" PRIu64 ")", found, other);
+	kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: %" PRIu64 " ids for %s %" PRIu32 "; allowed: %" PRIu64 ", one for every "
+	             "%" PRIu64 " tokens%s%s", params->ids_key, found, params->input_key, row->prompt_tokens, wanted,
+	             params->block, params->last == KV_LAST_CEIL ? " and one for the rest" : "", hint);
+}
+
+static void finish(void *owner, struct kv_row *row)
+{
+	struct block_ids *self = owner;
+	uint64_t wanted = blocks_of(row->prompt_tokens, self->params->block, self->params->last);
+
+	if (row->output_tokens == KV_TOKENS_UNSET)
+		row->output_tokens = (uint32_t)self->params->output;
+	if (!row->named)
+		return;
+	if (json_array_size(self->ids) != wanted)
+		fault_number_of_ids(self, row, wanted);
+	else
+		add_ids(self, row);
+}
+
+/* A key without a name is one that the format does not have. */
+static void add_field(struct block_ids *self, struct kv_field field)
+{
+	KV_ASSERT(self->field_count < FIELDS_MAX - 1, "too many keys");
+	if (*field.name != '\0')
+		self->fields[self->field_count++] = field;
+}
+
+static void fill_fields(struct block_ids *self, const char *const *ignored)
+{
+	const struct kv_block_id_params *params = self->params;
+
+	add_field(self, (struct kv_field){
+		.name = params->time_key, .type = KV_FIELD_TIME, .digits = kv_time_unit_digits(params->unit),
+		.offset = offsetof(struct kv_row, arrival), .required = true
+	});
+	add_field(self, (struct kv_field){
+		.name = params->input_key, .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, prompt_tokens),
+		.required = true
+	});
+	add_field(self, (struct kv_field){
+		.name = params->output_key, .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens)
+	});
+	add_field(self, (struct kv_field){.name = params->ids_key, .read_json = keep_ids});
+	for (; ignored != NULL && *ignored != NULL; ignored++)
+		add_field(self, (struct kv_field){.name = *ignored, .type = KV_FIELD_IGNORED});
+}
+
+struct kv_reader *kv_block_ids_open(struct kv_trace *trace, const struct kv_block_id_params *params,
+                                    const char *const *ignored)
+{
+	struct block_ids *self = kv_calloc(1, sizeof *self);
+
+	self->params = params;
+	fill_fields(self, ignored);
+	self->table = (struct kv_table){.fields = self->fields, .finish = finish, .close = free};
+	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY);
+	return kv_jsonl_open(trace, &self->table, self);
+}
+
+bool kv_block_ids_detect(const struct kv_sniff *sniff, const char *const *keys)
+{
+	const json_t *value = NULL;
+
+	for (; *keys != NULL; keys++) {
+		value = json_object_get(sniff->json, *keys);
+		if (value == NULL)
+			return false;
+	}
+	return json_is_array(value);
+}

@@ -1,0 +1,51 @@
+/* JSON lines whose prompts are lists of block ids: Mooncake's shape, with block size, unit of time, rule for the last block
+ * and names of the keys as parameters. */
+#ifndef KV_WORKLOADS_BLOCK_IDS_H
+#define KV_WORKLOADS_BLOCK_IDS_H
+
+#include "workloads/format.h"
+
+enum kv_last_block {
+	KV_LAST_CEIL,    /* ceil(length / block) ids: the last one may cover fewer tokens */
+	KV_LAST_FLOOR    /* floor(length / block) ids: the rest of the prompt is unique */
+};
+
+struct kv_block_id_params {
+	uint64_t block;
+	uint32_t unit;             /* of KV_TIME_UNITS */
+	uint32_t last;             /* enum kv_last_block */
+	uint64_t output;           /* tokens of rows that do not say */
+	char time_key[KV_PARAM_TEXT_MAX];
+	char input_key[KV_PARAM_TEXT_MAX];
+	char output_key[KV_PARAM_TEXT_MAX];
+	char ids_key[KV_PARAM_TEXT_MAX];
+};
+
+#define KV_TIME_UNITS "s|ms|us|ns"
+/* Decimal digits that a unit of that list lies before the nanosecond. */
+unsigned kv_time_unit_digits(uint32_t unit);
+
+#define KV_BLOCK_ID_PARAM(member, kind, minimum, maximum, fallback, unit, help) \
+	{#member, kind, offsetof(struct kv_block_id_params, member), minimum, maximum, fallback, unit, help}
+
+/* The parameter table of a format, given its defaults. */
+#define KV_BLOCK_ID_PARAMS(block_, unit_, last_, time_, output_) { \
+	KV_BLOCK_ID_PARAM(block, KV_PARAM_UINT, 1, KV_TOKENS_MAX, block_, "tokens", "tokens that an id stands for"), \
+	KV_BLOCK_ID_PARAM(unit, KV_PARAM_CHOICE, 0, 0, unit_, KV_TIME_UNITS, "unit of the times"), \
+	KV_BLOCK_ID_PARAM(last, KV_PARAM_CHOICE, 0, 0, last_, "ceil|floor", "whether a partial last block has an id"), \
+	KV_BLOCK_ID_PARAM(output, KV_PARAM_UINT, 0, KV_TOKENS_MAX, output_, "tokens", "output of rows that do not say"), \
+	KV_BLOCK_ID_PARAM(time_key, KV_PARAM_TEXT, 0, 0, time_, "", "key of the arrival time; rows without it arrive at 0"), \
+	KV_BLOCK_ID_PARAM(input_key, KV_PARAM_TEXT, 0, 0, "input_length", "", "key of the prompt's tokens"), \
+	KV_BLOCK_ID_PARAM(output_key, KV_PARAM_TEXT, 0, 0, "output_length", "", "key of the output's tokens"), \
+	KV_BLOCK_ID_PARAM(ids_key, KV_PARAM_TEXT, 0, 0, "hash_ids", "", "key of the block ids"), \
+	{0} \
+}
+
+/* ignored: names of keys that the format knows and has no use for, ended by NULL; may be NULL. */
+struct kv_reader *kv_block_ids_open(struct kv_trace *trace, const struct kv_block_id_params *params,
+                                    const char *const *ignored);
+
+/* Whether the file's first line is an object with all these keys, ended by NULL, the last of them a list. */
+bool kv_block_ids_detect(const struct kv_sniff *sniff, const char *const *keys);
+
+#endif

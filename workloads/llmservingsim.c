@@ -1,0 +1,142 @@
+/* LLMServingSim's workloads and the requests of vLLM runs that it measured (MIT, casys-kaist/LLMServingSim): JSON lines with
+ * input_toks and output_toks. */
+#include "config.h"
+
+#include "workloads/formats.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sim/memory.h"
+#include "workloads/jsonl.h"
+
+struct llmservingsim_params {
+	uint32_t clock;
+	uint64_t block;
+};
+
+enum clock { CLOCK_QUEUED, CLOCK_ARRIVAL };
+
+struct llmservingsim {
+	const struct llmservingsim_params *params;
+	const json_t *ids;
+	kv_time queued;
+};
+
+static void read_queued(void *owner, struct kv_row *row, const json_t *value)
+{
+	static const struct kv_field field = {
+		.name = "queued_ts", .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, retrieval)
+	};
+	struct llmservingsim *self = owner;
+
+	/* Through a time of the row that this format has no other use for. */
+	kv_field_read_json(&field, NULL, row, value);
+	self->queued = row->retrieval;
+	row->retrieval = 0;
+}
+
+static void keep_ids(void *owner, struct kv_row *row, const json_t *ids)
+{
+	struct llmservingsim *self = owner;
+
+	self->ids = ids;
+	row->named = true;
+}
+
+static void add_ids(const struct llmservingsim *self, struct kv_row *row)
+{
+	uint64_t block = self->params->block;
+	size_t count = json_array_size(self->ids);
+
+	if (count != row->prompt_tokens / block) {
+		kv_row_fault(row, KV_FAULT_HASH_IDS, "prompt_full_block_ids: %zu ids for input_toks %" PRIu32 "; allowed: %" PRIu64
+		             ", one for every whole block of %" PRIu64 " tokens", count, row->prompt_tokens,
+		             row->prompt_tokens / block, block);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const json_t *id = json_array_get(self->ids, i);
+
+		if (!json_is_integer(id) || json_integer_value(id) < 0)
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "prompt_full_block_ids: entry %zu is no whole number from 0 on", i);
+		kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)json_integer_value(id), (uint32_t)block);
+	}
+	if (row->prompt_tokens % block != 0)
+		kv_row_segment(row, KV_STREAM_PRIVATE, 0, (uint32_t)(row->prompt_tokens % block));
+}
+
+static void finish(void *owner, struct kv_row *row)
+{
+	struct llmservingsim *self = owner;
+
+	if (self->queued != KV_TIME_NONE && self->params->clock == CLOCK_QUEUED)
+		row->arrival = self->queued;
+	self->queued = KV_TIME_NONE;
+	if (row->named)
+		add_ids(self, row);
+}
+
+static const struct kv_field fields[] = {
+	{.name = "input_toks", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, prompt_tokens),
+	 .required = true},
+	{.name = "output_toks", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens),
+	 .required = true},
+	{.name = "arrival_time_ns", .type = KV_FIELD_TIME, .digits = 0, .offset = offsetof(struct kv_row, arrival)},
+	{.name = "arrival_time", .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, arrival)},
+	{.name = "queued_ts", .read_json = read_queued},
+	{.name = "request_id", .type = KV_FIELD_NAME, .offset = offsetof(struct kv_row, id)},
+	{.name = "prompt_full_block_ids", .read_json = keep_ids},
+	{.name = "later_full_block_ids", .type = KV_FIELD_IGNORED},
+	{.name = "scheduled_ts", .type = KV_FIELD_IGNORED},
+	{.name = "first_token_ts", .type = KV_FIELD_IGNORED},
+	{.name = "last_token_ts", .type = KV_FIELD_IGNORED},
+	{.name = "input_tok_ids", .type = KV_FIELD_IGNORED},
+	{.name = "output_tok_ids", .type = KV_FIELD_IGNORED},
+	{0}
+};
+
+static const struct kv_table table = {.fields = fields, .finish = finish, .close = free};
+
+static const struct kv_param params[] = {
+	{"clock", KV_PARAM_CHOICE, offsetof(struct llmservingsim_params, clock), 0, 0, "queued", "queued|arrival",
+	 "which time of a measured request is its arrival"},
+	{"block", KV_PARAM_UINT, offsetof(struct llmservingsim_params, block), 1, KV_TOKENS_MAX, "16", "tokens",
+	 "tokens that an id of prompt_full_block_ids stands for"},
+	{0}
+};
+
+static bool detect(const struct kv_sniff *sniff)
+{
+	return json_object_get(sniff->json, "input_toks") != NULL && json_object_get(sniff->json, "output_toks") != NULL;
+}
+
+static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
+                                            struct kv_error *err)
+{
+	struct llmservingsim *self = kv_calloc(1, sizeof *self);
+	unsigned flags = 0;
+
+	(void)err;
+	self->params = values;
+	self->queued = KV_TIME_NONE;
+	if (json_object_get(sniff->json, "arrival_time_ns") == NULL)
+		flags |= KV_TRACE_CLOCK_FROM_FIRST;
+	if (json_object_get(sniff->json, "prompt_full_block_ids") != NULL)
+		flags |= KV_TRACE_PREFIX_IDENTITY;
+	kv_trace_declare(trace, flags);
+	return kv_jsonl_open(trace, &table, self);
+}
+
+const struct kv_format kv_format_llmservingsim = {
+	.name = "llmservingsim",
+	.summary = "LLMServingSim JSON lines: its workloads, and requests of measured vLLM runs",
+	.rules = "arrival_time_ns is in nanoseconds from the start. Measured requests have arrival_time (seconds since 1970) and "
+	         "queued_ts (another clock): the arrival is queued_ts unless clock=arrival, counted from the first. "
+	         "prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and everything before them; the rest of "
+	         "a prompt is unique. Blocks filled while generating are not taken over.",
+	.detect = detect,
+	.open = open_llmservingsim,
+	.params_size = sizeof(struct llmservingsim_params),
+	.params = params
+};
