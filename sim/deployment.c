@@ -48,7 +48,8 @@ static uint64_t device_bytes(const struct kv_deployment *d, uint64_t given)
 static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
 {
 	if (s->model == NULL)
-		return kv_fail(err, KV_EXIT_USAGE, "no model: give --model NAME or --model config.json (kvsim list models)");
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "no model: give --model NAME or --model config.json (kvsim list models)");
 	d->profile = kv_engine_profile_load(s->engine.profile, err);
 	if (d->profile == NULL)
 		return kv_scenario_fail_in(s, "engine.profile", err);
@@ -70,7 +71,8 @@ static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, str
 
 	if (s->engine.dtype != NULL && strcmp(s->engine.dtype, "auto") != 0) {
 		if (kv_dtype_parse(s->engine.dtype, &dtype) || kv_dtype_bits(dtype) < 16) {
-			kv_fail(err, KV_EXIT_USAGE, "unknown type '%s': valid are auto, bfloat16, float16, float32", s->engine.dtype);
+			kv_fail(err, KV_EXIT_USAGE, "unknown type '%s': valid are auto, bfloat16, float16, float32",
+			        s->engine.dtype);
 			return kv_scenario_fail_in(s, "engine.dtype", err);
 		}
 		d->model->dtype = dtype;
@@ -92,21 +94,25 @@ static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struc
 
 	if (!kv_scenario_is_set(s, "engine.max_model_len")) {
 		if (limit == 0)
-			return kv_fail(err, KV_EXIT_USAGE, "%s does not say how long its context is: give --max-model-len",
-			               d->model->name);
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "%s does not say how long its context is: give --max-model-len", d->model->name);
 		snprintf(number, sizeof number, "%" PRIu32, limit);
 		snprintf(source, sizeof source, "model %s", d->model->name);
 		if (kv_scenario_set(s, "engine.max_model_len", number, KV_BY_DEFAULT, source, err))
 			return -1;
 	} else if (limit != 0 && s->engine.max_model_len > limit) {
-		remark(&d->warnings, "max_model_len %" PRIu64 " is beyond the %" PRIu32 " tokens of %s: the real engine needs to be "
-		       "told to allow it", s->engine.max_model_len, limit, d->model->name);
+		remark(&d->warnings,
+		       "max_model_len %" PRIu64 " is beyond the %" PRIu32 " tokens of %s: the real engine needs to be "
+		       "told to allow it",
+		       s->engine.max_model_len, limit, d->model->name);
 	}
 	if (s->engine.enable_chunked_prefill || s->engine.max_num_batched_tokens >= s->engine.max_model_len)
 		return 0;
 	if (is_given(s, "engine.max_num_batched_tokens")) {
-		remark(&d->warnings, "without chunked prefill, prompts longer than max_num_batched_tokens (%" PRIu64 ") wait for ever",
-		     s->engine.max_num_batched_tokens);
+		remark(&d->warnings,
+		       "without chunked prefill, prompts longer than max_num_batched_tokens (%" PRIu64
+		       ") wait for ever",
+		       s->engine.max_num_batched_tokens);
 		return 0;
 	}
 	snprintf(number, sizeof number, "%" PRIu64, s->engine.max_model_len);
@@ -155,11 +161,15 @@ static int check_groups(const struct kv_deployment *d, struct kv_error *err)
 		enum kv_group_kind kind = layout->group[g].kind;
 
 		if (kind != KV_GROUP_FULL && kind != KV_GROUP_MLA && kind != KV_GROUP_SLIDING_WINDOW)
-			return kv_fail(err, KV_EXIT_USAGE, "%s has layers of kind %s, which run does not simulate: it runs models with "
-			               "full, mla and sliding_window layers", d->model->name, kv_group_kind_name(kind));
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "%s has layers of kind %s, which run does not simulate: it runs models with "
+			               "full, mla and sliding_window layers",
+			               d->model->name, kv_group_kind_name(kind));
 		if (layout->group[g].block_size != layout->group[0].block_size)
-			return kv_fail(err, KV_EXIT_USAGE, "%s needs blocks of %" PRIu32 " and of %" PRIu32 " tokens, and run simulates "
-			               "one block size only", d->model->name, layout->group[0].block_size, layout->group[g].block_size);
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "%s needs blocks of %" PRIu32 " and of %" PRIu32 " tokens, and run simulates "
+			               "one block size only",
+			               d->model->name, layout->group[0].block_size, layout->group[g].block_size);
 	}
 	return 0;
 }
@@ -171,17 +181,18 @@ static int fail_empty_pool(const struct kv_deployment *d, const struct kv_scenar
 	size_t used = 0;
 
 	if (s->engine.num_gpu_blocks_override > 0 || s->engine.kv_cache_memory_bytes > 0)
-		return kv_fail(err, KV_EXIT_USAGE, "the pool has no usable block: %" PRIu64 " in all%s, %s each", b->num_blocks,
-		               d->profile->null_block ? " with the null block" : "",
+		return kv_fail(err, KV_EXIT_USAGE, "the pool has no usable block: %" PRIu64 " in all%s, %s each",
+		               b->num_blocks, d->profile->null_block ? " with the null block" : "",
 		               kv_format_bytes_short((int64_t)b->layout.page_bytes, page));
 	budget[0] = '\0';
 	for (uint32_t i = 0; i < b->lines && used < sizeof budget; i++)
 		used += (size_t)snprintf(budget + used, sizeof budget - used, "%s%s %s", i ? ", " : "", b->line[i].item,
 		                         kv_format_bytes_short(b->line[i].bytes, kv));
-	return kv_fail(err, KV_EXIT_USAGE, "no memory is left for the KV cache: %s a rank where a block takes %s (%s): use more "
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "no memory is left for the KV cache: %s a rank where a block takes %s (%s): use more "
 	               "or larger GPUs, smaller weights or a larger --gpu-memory-utilization",
-	               kv_format_bytes_short(b->kv_bytes, kv), kv_format_bytes_short((int64_t)b->layout.page_bytes, page),
-	               budget);
+	               kv_format_bytes_short(b->kv_bytes, kv),
+	               kv_format_bytes_short((int64_t)b->layout.page_bytes, page), budget);
 }
 
 /* vLLM's start-up check counts the null block as if a request could use it. */
@@ -192,12 +203,15 @@ static int check_pool(const struct kv_deployment *d, const struct kv_scenario *s
 
 	if (d->budget.usable_blocks == 0)
 		return fail_empty_pool(d, s, err);
-	if ((overridden && !d->profile->override_is_checked) || kv_budget_starts(&d->budget, s->engine.max_model_len, in_flight))
+	if ((overridden && !d->profile->override_is_checked) ||
+	    kv_budget_starts(&d->budget, s->engine.max_model_len, in_flight))
 		return 0;
 	longest = kv_budget_largest_length(&d->budget, s->engine.max_model_len, in_flight);
-	return kv_fail(err, KV_EXIT_USAGE, "one request of max_model_len %" PRIu64 " takes %" PRIu64 " blocks and the pool has %"
-	               PRIu64 ", so the engine would not start: the largest --max-model-len that fits is %" PRIu64,
-	               s->engine.max_model_len, kv_layout_request_blocks(&d->budget.layout, s->engine.max_model_len, in_flight),
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "one request of max_model_len %" PRIu64 " takes %" PRIu64 " blocks and the pool has %" PRIu64
+	               ", so the engine would not start: the largest --max-model-len that fits is %" PRIu64,
+	               s->engine.max_model_len,
+	               kv_layout_request_blocks(&d->budget.layout, s->engine.max_model_len, in_flight),
 	               d->budget.num_blocks, longest);
 }
 
@@ -241,8 +255,8 @@ static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, s
 		d->config.latency = kv_latency_fixed(s->latency.duration);
 		return 0;
 	}
-	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout, &setup,
-	                          err))
+	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout,
+	                          &setup, err))
 		return -1;
 	d->config.latency = kv_latency_roofline(&setup);
 	return 0;
@@ -259,8 +273,11 @@ static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
 	c->groups = layout->groups;
 	for (uint32_t g = 0; g < layout->groups; g++) {
 		c->group[g] = layout->group[g];
-		c->admission_cap[g] = layout->group[g].window == 0 ? UINT64_MAX :
-			kv_group_request_blocks(layout, &layout->group[g], s->engine.max_model_len, s->engine.max_num_batched_tokens);
+		c->admission_cap[g] = UINT64_MAX;
+		if (layout->group[g].window > 0)
+			c->admission_cap[g] = kv_group_request_blocks(layout, &layout->group[g],
+			                                              s->engine.max_model_len,
+			                                              s->engine.max_num_batched_tokens);
 	}
 	c->max_num_seqs = (uint32_t)s->engine.max_num_seqs;
 	c->max_num_batched_tokens = s->engine.max_num_batched_tokens;
@@ -286,10 +303,12 @@ static int plan(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, 
 static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
 	if (d->profile->sizes_only)
-		return kv_fail(err, KV_EXIT_USAGE, "engine profile %s serves kvsim size only: its scheduler is not built",
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "engine profile %s serves kvsim size only: its scheduler is not built",
 		               d->profile->name);
 	if (s->hardware == NULL && !s->latency.fixed)
-		return kv_fail(err, KV_EXIT_USAGE, "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
 		               "--latency fixed:DURATION");
 	return 0;
 }
@@ -384,10 +403,11 @@ int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const 
 		if (!clashes[i].clashes(policy, layout))
 			continue;
 		if (other == KV_POLICY_KINDS)
-			return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with this model: %s", kv_policy_kind_name(one),
-			               policy[one].policy->name, clashes[i].why);
+			return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with this model: %s",
+			               kv_policy_kind_name(one), policy[one].policy->name, clashes[i].why);
 		return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with %s %s: %s", kv_policy_kind_name(one),
-		               policy[one].policy->name, kv_policy_kind_name(other), policy[other].policy->name, clashes[i].why);
+		               policy[one].policy->name, kv_policy_kind_name(other), policy[other].policy->name,
+		               clashes[i].why);
 	}
 	return 0;
 }

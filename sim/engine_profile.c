@@ -177,9 +177,8 @@ static int read_rows(const struct kv_node *root, struct kv_engine_profile *profi
 
 static int read_profile(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
-	static const char *const keys[] = {
-		"summary", "source", "engine", "policies", "switches", "sizing", "devices", "implies", "overheads", "efficiency"
-	};
+	static const char *const keys[] = { "summary", "source",  "engine",  "policies",  "switches",
+		                            "sizing",  "devices", "implies", "overheads", "efficiency" };
 
 	if (kv_node_expect_keys(root, keys, LENGTH(keys), KV_EXIT_DATA, err) ||
 	    read_text(root, "summary", &profile->summary, err) || read_text(root, "source", &profile->source, err) ||
@@ -187,7 +186,7 @@ static int read_profile(const struct kv_node *root, struct kv_engine_profile *pr
 	    (profile->policies = required(root, "policies", KV_NODE_MAPPING, err)) == NULL)
 		return -1;
 	return read_switches(root, profile, err) || read_sizing(root, profile, err) || read_rows(root, profile, err) ||
-	       read_overheads(root, &profile->overheads, err) || read_efficiency(root, &profile->efficiency, err) ? -1 : 0;
+	       read_overheads(root, &profile->overheads, err) || read_efficiency(root, &profile->efficiency, err);
 }
 
 static struct kv_engine_profile *from_tree(struct kv_node *tree, const char *name, struct kv_error *err)

@@ -39,8 +39,8 @@ static unsigned distance(const char *a, const char *b)
 			unsigned change = folded(a[i - 1]) != folded(b[j - 1]);
 
 			now[j] = smallest(before[j] + 1, now[j - 1] + 1, before[j - 1] + change);
-			if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]) &&
-			    earlier[j - 2] + 1 < now[j])
+			if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) &&
+			    folded(a[i - 2]) == folded(b[j - 1]) && earlier[j - 2] + 1 < now[j])
 				now[j] = earlier[j - 2] + 1;
 		}
 	}

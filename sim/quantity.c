@@ -201,9 +201,10 @@ int kv_parse_count(const char *text, uint64_t minimum, uint64_t maximum, uint64_
 		return -1;
 	if (negative || value < minimum || value > maximum) {
 		if (maximum == UINT64_MAX)
-			return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: at least %" PRIu64 " is allowed", text, minimum);
-		return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: %" PRIu64 " to %" PRIu64 " is allowed", text, minimum,
-		               maximum);
+			return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: at least %" PRIu64 " is allowed", text,
+			               minimum);
+		return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: %" PRIu64 " to %" PRIu64 " is allowed", text,
+		               minimum, maximum);
 	}
 	*out = (uint64_t)value;
 	return 0;
@@ -239,8 +240,9 @@ int kv_parse_time(const char *text, kv_time minimum, kv_time maximum, kv_time *o
 	kv_time signed_value;
 	wide value;
 
-	if (parse_whole(text, time_units, false, "a duration: write a number with a unit, such as 250ms, 1.5s, 20us or 1h",
-	                &negative, &value, err))
+	if (parse_whole(text, time_units, false,
+	                "a duration: write a number with a unit, such as 250ms, 1.5s, 20us or 1h", &negative, &value,
+	                err))
 		return -1;
 	signed_value = value > (wide)KV_TIME_MAX ? KV_TIME_MAX : (kv_time)value;
 	if (negative)
@@ -271,8 +273,8 @@ static int check_double_range(const char *text, double value, double minimum, do
 
 	if (value >= minimum && value <= maximum)
 		return 0;
-	return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: %s to %s is allowed", text, kv_format_double(minimum, low),
-	               kv_format_double(maximum, high));
+	return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: %s to %s is allowed", text,
+	               kv_format_double(minimum, low), kv_format_double(maximum, high));
 }
 
 int kv_parse_double(const char *text, double minimum, double maximum, double *out, struct kv_error *err)
@@ -318,7 +320,8 @@ static int parse_rate(const char *text, const struct unit *units, const char *al
 		return kv_fail(err, KV_EXIT_USAGE, "'%s' is not %s", text, allowed);
 	value = decimal_value(text, &d) * (double)unit->scale;
 	if (!(value > 0) || value > 1e24)
-		return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: it must be above zero and below 1e24 a second", text);
+		return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: it must be above zero and below 1e24 a second",
+		               text);
 	*out = value;
 	return 0;
 }
@@ -326,7 +329,8 @@ static int parse_rate(const char *text, const struct unit *units, const char *al
 int kv_parse_byte_rate(const char *text, double *out, struct kv_error *err)
 {
 	return parse_rate(text, byte_rate_units,
-	                  "a rate of bytes: write a number with a unit, such as 3.35TB/s, 450GB/s or 400Gbit/s", out, err);
+	                  "a rate of bytes: write a number with a unit, such as 3.35TB/s, 450GB/s or 400Gbit/s", out,
+	                  err);
 }
 
 int kv_parse_flop_rate(const char *text, double *out, struct kv_error *err)
@@ -409,8 +413,9 @@ static bool scan_date(const char *text, struct tm *tm, kv_time *nanoseconds, int
 
 	*nanoseconds = 0;
 	*zone = 0;
-	if (!scan_field(&cursor, 4, &tm->tm_year) || !scan_literal(&cursor, '-') || !scan_field(&cursor, 2, &tm->tm_mon) ||
-	    !scan_literal(&cursor, '-') || !scan_field(&cursor, 2, &tm->tm_mday))
+	if (!scan_field(&cursor, 4, &tm->tm_year) || !scan_literal(&cursor, '-') ||
+	    !scan_field(&cursor, 2, &tm->tm_mon) || !scan_literal(&cursor, '-') ||
+	    !scan_field(&cursor, 2, &tm->tm_mday))
 		return false;
 	if (*cursor != '\0') {
 		if (!scan_literal(&cursor, 'T') && !scan_literal(&cursor, ' '))
@@ -432,7 +437,8 @@ int kv_parse_date(const char *text, kv_time *out, struct kv_error *err)
 	int zone;
 
 	if (!scan_date(text, &given, &nanoseconds, &zone))
-		return kv_fail(err, KV_EXIT_USAGE, "'%s' is not a date: write 2026-08-17 or 2026-08-17T09:30:00Z", text);
+		return kv_fail(err, KV_EXIT_USAGE, "'%s' is not a date: write 2026-08-17 or 2026-08-17T09:30:00Z",
+		               text);
 	if (given.tm_year < 1970 || given.tm_year > 2261)
 		return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: years 1970 to 2261 are allowed", text);
 	given.tm_year -= 1900;
@@ -519,7 +525,8 @@ const char *kv_format_bytes_short(int64_t bytes, char text[KV_QUANTITY_MAX])
 
 	for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++) {
 		if (size >= (double)binary[i].scale) {
-			snprintf(text, KV_QUANTITY_MAX, "%.2f %s", (double)bytes / (double)binary[i].scale, binary[i].name);
+			snprintf(text, KV_QUANTITY_MAX, "%.2f %s", (double)bytes / (double)binary[i].scale,
+			         binary[i].name);
 			return text;
 		}
 	}

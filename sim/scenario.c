@@ -65,8 +65,8 @@ static int parse_retention(const char *text, void *field, struct kv_error *err)
 	*interval = strcmp(text, "0") == 0 ? 0 : KV_RETAIN_ALL;
 	if (*interval == 0 || strcmp(text, "none") == 0)
 		return 0;
-	return kv_fail(err, KV_EXIT_USAGE, "'%s' is not allowed: none keeps every block, 0 the ends of prompts and junctions",
-	               text);
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "'%s' is not allowed: none keeps every block, 0 the ends of prompts and junctions", text);
 }
 
 static const char *const cache_scopes[] = { "global", "tenant", "request", NULL };
@@ -180,7 +180,8 @@ static const struct kv_key keys[] = {
 	  .help = "Most requests that the client has in flight (default: no limit)" },
 	{ .path = "workload.default_max_tokens", .flag = "default-max-tokens", .argument = "N|model|output",
 	  .type = KV_KEY_CUSTOM, FIELD(workload.default_max_tokens), .fallback = "model", .parse = parse_max_tokens,
-	  .help = "max_tokens of requests that state none: what the model allows, or what the trace says will be generated" },
+	  .help = "max_tokens of requests that state none: what the model allows, or what the trace says will be "
+	          "generated" },
 
 	{ .path = "latency.backend", .flag = "latency", .argument = "roofline|fixed:DURATION", .type = KV_KEY_CUSTOM,
 	  FIELD(latency), .fallback = "roofline", .parse = parse_latency, .help = "What says how long a step takes" },
@@ -721,7 +722,8 @@ static int require_given(const struct kv_scenario *scenario, const struct kv_nod
 	}
 	if (*missing == '\0')
 		return 0;
-	return kv_fail(err, KV_EXIT_USAGE, "defaults depend on the memory of %s, which is not known: give %s", device, missing);
+	return kv_fail(err, KV_EXIT_USAGE, "defaults depend on the memory of %s, which is not known: give %s", device,
+	               missing);
 }
 
 static int apply_device(struct kv_scenario *scenario, const struct kv_engine_profile *profile, const char *device,
@@ -734,7 +736,8 @@ static int apply_device(struct kv_scenario *scenario, const struct kv_engine_pro
 
 	if (row == NULL)
 		return 0;
-	snprintf(source, sizeof source, "profile %s for %s", profile->name, *device ? device : "a small GPU: none is named");
+	snprintf(source, sizeof source, "profile %s for %s", profile->name,
+	         *device ? device : "a small GPU: none is named");
 	if (unsure && *device && require_given(scenario, row, device, err))
 		return -1;
 	return read_mapping(&r, row, "engine");

@@ -73,7 +73,8 @@ END_TEST
 
 START_TEST(without_chunked_prefill_a_step_takes_any_prompt)
 {
-	ck_assert_msg(!build("model=llama-3.1-8b hardware=h100-sxm engine.enable_chunked_prefill=false"), "%s", err.text);
+	ck_assert_msg(!build("model=llama-3.1-8b hardware=h100-sxm engine.enable_chunked_prefill=false"), "%s",
+	              err.text);
 	ck_assert_uint_eq(deployment.config.max_num_batched_tokens, 131072);
 	ck_assert(!deployment.config.enable_chunked_prefill);
 }
@@ -84,7 +85,8 @@ START_TEST(what_a_real_engine_would_not_allow_is_a_warning)
 	ck_assert_msg(!build("model=llama-3.1-8b latency.backend=fixed:1ms engine.kv_cache_memory_bytes=400G "
 	                     "engine.max_model_len=1100000"), "%s", err.text);
 	ck_assert_uint_eq(deployment.warnings.count, 1);
-	ck_assert_str_eq(deployment.warnings.text[0], "max_model_len 1100000 is beyond the 131072 tokens of llama-3.1-8b: the real "
+	ck_assert_str_eq(deployment.warnings.text[0],
+	                 "max_model_len 1100000 is beyond the 131072 tokens of llama-3.1-8b: the real "
 	                 "engine needs to be told to allow it");
 }
 END_TEST
@@ -115,26 +117,33 @@ static const struct {
 	const char *error;
 } refused[] = {
 	{ "seed=1", KV_EXIT_USAGE, "no model: give --model NAME or --model config.json (kvsim list models)" },
-	{ "model=llama-3.1-8b", KV_EXIT_USAGE, "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
+	{ "model=llama-3.1-8b", KV_EXIT_USAGE,
+	  "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
 	  "--latency fixed:DURATION" },
-	{ "model=llama-3.1-8b engine.profile=vllm", KV_EXIT_USAGE, "--set engine.profile: unknown engine profile 'vllm': valid "
+	{ "model=llama-3.1-8b engine.profile=vllm", KV_EXIT_USAGE,
+	  "--set engine.profile: unknown engine profile 'vllm': valid "
 	  "are vllm-0.11, vllm-0.19, vllm-2026-08" },
 	{ "model=llama-3.1-8b hardware=no/such.yaml", KV_EXIT_MISSING,
 	  "--set hardware: no/such.yaml: No such file or directory" },
 	{ "model=llama-3.1-8b latency.backend=fixed:1ms engine.num_gpu_blocks_override=1", KV_EXIT_USAGE,
 	  "the pool has no usable block: 1 in all with the null block, 2.00 MiB each" },
 	{ "model=llama-3.1-8b latency.backend=fixed:1ms engine.num_gpu_blocks_override=100", KV_EXIT_USAGE,
-	  "one request of max_model_len 131072 takes 8192 blocks and the pool has 100, so the engine would not start: the "
+	  "one request of max_model_len 131072 takes 8192 blocks and the pool has 100, so the engine would not start: "
+	  "the "
 	  "largest --max-model-len that fits is 1600" },
-	{ "model=jamba-v0.1 hardware=h100-sxm engine.tensor_parallel_size=8", KV_EXIT_USAGE, "jamba-v0.1 has layers of kind "
+	{ "model=jamba-v0.1 hardware=h100-sxm engine.tensor_parallel_size=8", KV_EXIT_USAGE,
+	  "jamba-v0.1 has layers of kind "
 	  "state, which run does not simulate: it runs models with full, mla and sliding_window layers" },
-	{ "model=llama-4-scout hardware=h100-sxm engine.tensor_parallel_size=8", KV_EXIT_USAGE, "llama-4-scout has layers of "
+	{ "model=llama-4-scout hardware=h100-sxm engine.tensor_parallel_size=8", KV_EXIT_USAGE,
+	  "llama-4-scout has layers of "
 	  "kind chunked_local, which run does not simulate: it runs models with full, mla and sliding_window layers" },
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.allocation=contiguous-max", KV_EXIT_USAGE,
-	  "allocation contiguous-max does not go with prefix block-hash: a contiguous piece belongs to one request and cannot "
+	  "allocation contiguous-max does not go with prefix block-hash: a contiguous piece belongs to one request and "
+	  "cannot "
 	  "share blocks with another: add --no-enable-prefix-caching" },
 	{ "model=gemma-3-27b hardware=h200 policies.allocation=contiguous-max policies.prefix=none", KV_EXIT_USAGE,
-	  "allocation contiguous-max does not go with this model: a contiguous piece holds a whole context, and this model's "
+	  "allocation contiguous-max does not go with this model: a contiguous piece holds a whole context, and this "
+	  "model's "
 	  "windowed layers do not keep theirs: choose one that takes blocks on demand" },
 	{ "model=llama-3.1-8b hardware=h100-sxm engine.dtype=fp8", KV_EXIT_USAGE,
 	  "--set engine.dtype: unknown type 'fp8': valid are auto, bfloat16, float16, float32" },

@@ -79,7 +79,8 @@ START_TEST(every_shipped_profile_loads)
 {
 	struct kv_error err;
 
-	for (const struct kv_profile *p = kv_profile_next("engines", NULL); p != NULL; p = kv_profile_next("engines", p)) {
+	for (const struct kv_profile *p = kv_profile_next("engines", NULL); p != NULL;
+	     p = kv_profile_next("engines", p)) {
 		struct kv_engine_profile *profile = kv_engine_profile_load(p->name, &err);
 
 		ck_assert_msg(profile != NULL, "%s", err.text);
@@ -108,7 +109,8 @@ static const struct {
 	{ "summry: x\n", "p:1: unknown key 'summry': did you mean 'summary'?" },
 	{ "summary: x\nsource: y\nengine: {}\npolicies: {}\nswitches: {null_block: maybe}\n",
 	  "p:5: null_block: 'maybe' is neither true nor false" },
-	{ "summary: x\nsource: y\nengine: {}\npolicies: []\n", "p:4: policies: a mapping of keys to values is expected here, "
+	{ "summary: x\nsource: y\nengine: {}\npolicies: []\n",
+	  "p:4: policies: a mapping of keys to values is expected here, "
 	  "not a list" },
 };
 

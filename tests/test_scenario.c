@@ -143,20 +143,26 @@ static const struct {
 	{ "model: ''\n", "s.yaml:1: model: an empty value is not allowed" },
 	{ "seed: 1\nseed: 2\n", "s.yaml:2: key 'seed' stands here twice (first in line 1)" },
 	{ "seed: -1\n", "s.yaml:1: seed: -1 is out of range: at least 0 is allowed" },
-	{ "duration: 3\n", "s.yaml:1: duration: '3' is not a duration: write a number with a unit, such as 250ms, 1.5s, 20us "
+	{ "duration: 3\n",
+	  "s.yaml:1: duration: '3' is not a duration: write a number with a unit, such as 250ms, 1.5s, 20us "
 	  "or 1h" },
 	{ "policies: {eviction: {name: lru, params: {depth: 3}}}\n",
 	  "s.yaml:1: policies.eviction: lru takes no parameters, found 'depth'" },
 	{ "policies: {eviction: {nam: lru}}\n", "s.yaml:1: unknown key 'nam': did you mean 'name'?" },
 	{ "policies: {eviction: {params: {a: 1}}}\n", "s.yaml:1: eviction: name is missing" },
-	{ "policies: {eviction: lur}\n", "s.yaml:1: policies.eviction: unknown eviction policy 'lur': did you mean 'lru'?" },
-	{ "policies: {evictoin: lru}\n", "s.yaml:1: unknown key 'policies.evictoin': did you mean 'policies.eviction'?" },
+	{ "policies: {eviction: lur}\n",
+	  "s.yaml:1: policies.eviction: unknown eviction policy 'lur': did you mean 'lru'?" },
+	{ "policies: {evictoin: lru}\n",
+	  "s.yaml:1: unknown key 'policies.evictoin': did you mean 'policies.eviction'?" },
 	{ "latency: {backend: fixed}\n", "s.yaml:1: latency.backend: unknown backend 'fixed': valid are roofline, "
-	  "fixed:DURATION" },
-	{ "latency: {backend: 'fixed:0s'}\n", "s.yaml:1: latency.backend: 0s is out of range: 1ns to 3600s is allowed" },
-	{ "engine: {cache_scope: world}\n", "s.yaml:1: engine.cache_scope: unknown value 'world': valid are global, tenant, "
+	                                 "fixed:DURATION" },
+	{ "latency: {backend: 'fixed:0s'}\n",
+	  "s.yaml:1: latency.backend: 0s is out of range: 1ns to 3600s is allowed" },
+	{ "engine: {cache_scope: world}\n",
+	  "s.yaml:1: engine.cache_scope: unknown value 'world': valid are global, tenant, "
 	  "request" },
-	{ "engine: {prefix_cache_retention_interval: 64}\n", "s.yaml:1: engine.prefix_cache_retention_interval: '64' is not "
+	{ "engine: {prefix_cache_retention_interval: 64}\n",
+	  "s.yaml:1: engine.prefix_cache_retention_interval: '64' is not "
 	  "allowed: none keeps every block, 0 the ends of prompts and junctions" },
 	{ "start_time: 2026-02-30\n", "s.yaml:1: start_time: '2026-02-30' is not a day and time that exist" },
 	{ "check: 1\n", "s.yaml:1: check: '1' is neither true nor false" },
@@ -249,9 +255,10 @@ static const struct {
 	{ { { "policies.prefix", "none" } }, "prompt-fits", "latest", "none" },
 	{ { { "policies.admission", "no-evict" } }, "no-evict", "latest", "block-hash" },
 	{ { { "policies.scheduling", "priority" } }, "prompt-fits", "priority", "block-hash" },
-	{ { { "policies.scheduling", "priority" }, { "policies.preemption", "latest" } }, "prompt-fits", "latest",
-	  "block-hash" },
-	{ { { "engine.enable_prefix_caching", "off" }, { "policies.prefix", "none" } }, "prompt-fits", "latest", "none" },
+	{ { { "policies.scheduling", "priority" }, { "policies.preemption", "latest" } },
+	  "prompt-fits", "latest", "block-hash" },
+	{ { { "engine.enable_prefix_caching", "off" }, { "policies.prefix", "none" } },
+	  "prompt-fits", "latest", "none" },
 };
 
 START_TEST(one_setting_implies_another)
@@ -279,8 +286,9 @@ START_TEST(contradictions_are_errors)
 	set("engine.scheduler_reserve_full_isl", "true", KV_BY_FILE);
 	set("policies.admission", "greedy", KV_BY_FLAG);
 	ck_assert_int_eq(resolve("vllm-2026-08", "", 0), -1);
-	ck_assert_str_eq(err.text, "test: engine.scheduler_reserve_full_isl=true asks for policies.admission=prompt-fits, but "
-	                           "policies.admission=greedy is given (test): leave one of them out");
+	ck_assert_str_eq(err.text,
+	                 "test: engine.scheduler_reserve_full_isl=true asks for policies.admission=prompt-fits, but "
+	                 "policies.admission=greedy is given (test): leave one of them out");
 }
 END_TEST
 
@@ -294,7 +302,8 @@ START_TEST(every_key_has_help_and_every_flag_is_unique)
 		ck_assert(keys[i].argument != NULL || keys[i].type == KV_KEY_BOOL);
 		for (size_t j = 0; j < i; j++) {
 			ck_assert_str_ne(keys[i].path, keys[j].path);
-			ck_assert(keys[i].flag == NULL || keys[j].flag == NULL || strcmp(keys[i].flag, keys[j].flag) != 0);
+			ck_assert(keys[i].flag == NULL || keys[j].flag == NULL ||
+			          strcmp(keys[i].flag, keys[j].flag) != 0);
 		}
 	}
 }

@@ -63,7 +63,8 @@ static const struct {
 	{ "? [1, 2]\n: 3\n", "in.yaml:1: a key must be plain text" },
 	{ "a: \"x\\0y\"\n", "in.yaml:1: a NUL character is not allowed" },
 	{ "a: [1, 2\n", "in.yaml:2: not YAML: did not find expected ',' or ']' while parsing a flow sequence" },
-	{ "a:\n\t- 1\n", "in.yaml:2: not YAML: found character that cannot start any token while scanning for the next token" },
+	{ "a:\n\t- 1\n",
+	  "in.yaml:2: not YAML: found character that cannot start any token while scanning for the next token" },
 	{ "a: \x01\n", "in.yaml:1: not YAML: control characters are not allowed" },
 };
 

@@ -71,7 +71,8 @@ static json_t *model_rows(struct kv_error *err)
 {
 	json_t *rows = json_array();
 
-	for (const struct kv_profile *p = kv_profile_next("models", NULL); p != NULL; p = kv_profile_next("models", p)) {
+	for (const struct kv_profile *p = kv_profile_next("models", NULL); p != NULL;
+	     p = kv_profile_next("models", p)) {
 		struct kv_model *model = kv_model_load(p->name, err);
 		json_t *row = model ? model_row(model, err) : NULL;
 
@@ -105,7 +106,8 @@ static json_t *hardware_rows(struct kv_error *err)
 {
 	json_t *rows = json_array();
 
-	for (const struct kv_profile *p = kv_profile_next("hardware", NULL); p != NULL; p = kv_profile_next("hardware", p)) {
+	for (const struct kv_profile *p = kv_profile_next("hardware", NULL); p != NULL;
+	     p = kv_profile_next("hardware", p)) {
 		struct kv_hardware *h = kv_hardware_load(p->name, err);
 
 		if (h == NULL) {
@@ -125,7 +127,8 @@ static json_t *engine_rows(struct kv_error *err)
 {
 	json_t *rows = json_array();
 
-	for (const struct kv_profile *p = kv_profile_next("engines", NULL); p != NULL; p = kv_profile_next("engines", p)) {
+	for (const struct kv_profile *p = kv_profile_next("engines", NULL); p != NULL;
+	     p = kv_profile_next("engines", p)) {
 		struct kv_engine_profile *profile = kv_engine_profile_load(p->name, err);
 
 		if (profile == NULL) {
@@ -146,8 +149,8 @@ static json_t *policy_rows(struct kv_error *err)
 	for (size_t i = 0; kv_policy_registry[i] != NULL; i++) {
 		const struct kv_policy *p = kv_policy_registry[i];
 
-		json_array_append_new(rows, json_pack("{ss ss ss}", "kind", kv_policy_kind_name(p->kind), "name", p->name,
-		                                      "summary", p->summary));
+		json_array_append_new(rows, json_pack("{ss ss ss}", "kind", kv_policy_kind_name(p->kind), "name",
+		                                      p->name, "summary", p->summary));
 	}
 	return rows;
 }
@@ -163,6 +166,14 @@ static json_t *format_rows(struct kv_error *err)
 	return rows;
 }
 
+static json_t *key_row(const struct kv_key *key)
+{
+	json_t *flag = key->flag ? json_sprintf("--%s", key->flag) : json_string("");
+
+	return json_pack("{ss so ss ss}", "key", key->path, "flag", flag, "default", key->fallback ? key->fallback : "",
+	                 "help", key->help);
+}
+
 static json_t *key_rows(struct kv_error *err)
 {
 	json_t *rows = json_array();
@@ -171,10 +182,7 @@ static json_t *key_rows(struct kv_error *err)
 
 	(void)err;
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(rows, json_pack("{ss so ss ss}", "key", keys[i].path, "flag",
-		                                      keys[i].flag ? json_sprintf("--%s", keys[i].flag) : json_string(""),
-		                                      "default", keys[i].fallback ? keys[i].fallback : "", "help",
-		                                      keys[i].help));
+		json_array_append_new(rows, key_row(&keys[i]));
 	return rows;
 }
 
@@ -196,7 +204,8 @@ static void column_widths(const json_t *rows, size_t widths[COLUMNS_MAX])
 		size_t column = 0;
 
 		json_object_foreach(row, key, value) {
-			size_t width = json_string_length(value) > strlen(key) ? json_string_length(value) : strlen(key);
+			size_t width = json_string_length(value) > strlen(key) ? json_string_length(value)
+			                                                       : strlen(key);
 
 			if (width > widths[column])
 				widths[column] = width;
@@ -247,8 +256,9 @@ static json_t *param_rows(const struct kv_policy *policy)
 
 static json_t *policy_details(const struct kv_policy *p)
 {
-	return json_pack("{ss ss ss ss sb so}", "kind", kv_policy_kind_name(p->kind), "name", p->name, "summary", p->summary,
-	                 "source", p->source, "oracle", (p->flags & KV_POLICY_ORACLE) != 0, "parameters", param_rows(p));
+	return json_pack("{ss ss ss ss sb so}", "kind", kv_policy_kind_name(p->kind), "name", p->name, "summary",
+	                 p->summary, "source", p->source, "oracle", (p->flags & KV_POLICY_ORACLE) != 0, "parameters",
+	                 param_rows(p));
 }
 
 static void print_policy(struct kv_output *out, const json_t *details)
@@ -259,7 +269,8 @@ static void print_policy(struct kv_output *out, const json_t *details)
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		kv_output_printf(out, "%-12s%s\n", keys[i], json_string_value(json_object_get(details, keys[i])));
 	kv_output_printf(out, "%-12s%s\n", "oracle",
-	                 json_is_true(json_object_get(details, "oracle")) ? "yes: it sees the true output length" : "no");
+	                 json_is_true(json_object_get(details, "oracle")) ? "yes: it sees the true output length"
+	                                                                  : "no");
 	kv_output_printf(out, "%-12s%s\n", "parameters", json_array_size(params) ? "" : "none");
 	print_table(out, params);
 }
@@ -359,7 +370,9 @@ int kv_cli_list(int argc, char **argv)
 		{ .name = "json", .key = 'j', .doc = "Print JSON" }, { 0 }
 	};
 	static const struct argp argp = {
-		.options = options, .parser = parse_option, .args_doc = "models\nhardware\nengines\npolicies [NAME]\nformats\nkeys",
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "models\nhardware\nengines\npolicies [NAME]\nformats\nkeys",
 		.doc = "Lists the names that a scenario may use; with NAME, all about one policy."
 	};
 	struct arguments arguments = { 0 };

@@ -87,7 +87,8 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.parser = parse_word, .args_doc = "COMMAND [ARGUMENT...]",
-		.doc = "Replays LLM request traces through a simulated serving engine, with its KV cache in the centre.\v",
+		.doc = "Replays LLM request traces through a simulated serving engine, "
+		       "with its KV cache in the centre.\v",
 		.help_filter = list_commands
 	};
 	int first = argc;

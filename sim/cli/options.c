@@ -82,8 +82,8 @@ static struct argp_option *add_key(struct argp_option *next, const struct kv_key
 
 	if (key->flag == NULL)
 		return next;
-	snprintf(help, HELP_MAX_LENGTH, key->fallback && key->type != KV_KEY_BOOL ? "%s (default: %s)" : "%s", key->help,
-	         key->fallback);
+	snprintf(help, HELP_MAX_LENGTH, key->fallback && key->type != KV_KEY_BOOL ? "%s (default: %s)" : "%s",
+	         key->help, key->fallback);
 	*next++ = (struct argp_option){ .name = key->flag, .key = OPTION_KEYS + 2 * (int)index, .arg = key->argument,
 		.doc = help, .group = group };
 	if (key->type != KV_KEY_BOOL)

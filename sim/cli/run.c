@@ -97,11 +97,13 @@ static int read_arguments(struct run *run, int argc, char **argv, struct kv_erro
 	};
 	struct argp_child children[] = { { .argp = kv_cli_scenario_argp() }, { 0 } };
 	const struct argp argp = {
-		.options = own, .parser = parse_option, .children = children,
+		.options = own,
+		.parser = parse_option,
+		.children = children,
 		.doc = "Replays one trace on one deployment, prints a summary and writes a folder of results.\n\n"
 		       "  kvsim run --trace chat.csv --model llama-3.1-70b --hardware h100-sxm -tp 4\v"
-		       "Values may carry units: 80GiB, 512MiB, 250ms, 1.5s, 32k. What is not given comes from the engine profile and "
-		       "the model; the manifest lists every value with its source."
+		       "Values may carry units: 80GiB, 512MiB, 250ms, 1.5s, 32k. What is not given comes from the "
+		       "engine profile and the model; the manifest lists every value with its source."
 	};
 
 	run->arguments.options.scenario = &run->scenario;
@@ -232,7 +234,8 @@ static void fill_budget(struct run *run)
 	run->budget = kv_calloc(budget->lines + 1, sizeof *run->budget);
 	run->info.budget = run->budget;
 	if (s->engine.num_gpu_blocks_override > 0) {
-		add_line(run, "num_gpu_blocks_override", (int64_t)(budget->num_blocks * budget->layout.page_bytes), KV_FROM_USER);
+		add_line(run, "num_gpu_blocks_override", (int64_t)(budget->num_blocks * budget->layout.page_bytes),
+		         KV_FROM_USER);
 		return;
 	}
 	for (uint32_t i = 0; i < budget->lines; i++)
@@ -301,7 +304,8 @@ static int fill_trace_counts(struct run *run, bool partial, struct kv_error *err
 
 	for (int fault = 0; fault < KV_FAULTS; fault++)
 		if (counts->left_out[fault] > 0)
-			run->skipped[reasons++] = (struct kv_count_line){ kv_fault_name(fault), counts->left_out[fault] };
+			run->skipped[reasons++] =
+				(struct kv_count_line){ kv_fault_name(fault), counts->left_out[fault] };
 	run->info.skipped_rows = run->skipped;
 	run->info.skipped_rows_count = reasons;
 	if (partial)
