@@ -53,7 +53,7 @@ wrong 'unknown step time' 64 "--latency: unknown backend 'guess': valid are roof
 wrong 'unknown file to write' 64 "--write: 'pdf' is not one of summary, requests, timeline, manifest" --write pdf
 wrong 'bad range of rows' 64 "--rows: rows: 'x' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; \
 either may be left out" --rows x
-wrong 'unknown format' 64 "unknown trace format 'foo': valid are kvsim, mooncake, " --format foo
+wrong 'unknown format' 64 "unknown trace format 'mooncacke': did you mean 'mooncake'?" --format mooncacke
 wrong 'missing trace' 66 'nosuch.csv: No such file or directory' --trace nosuch.csv
 wrong 'unknown engine' 64 "--engine: unknown engine profile 'vllm-2026-09': did you mean 'vllm-2026-08'?" \
 	--engine vllm-2026-09
