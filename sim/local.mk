@@ -1,12 +1,14 @@
 bin_PROGRAMS += kvsim
 kvsim_SOURCES = \
 	%D%/cli/calibrate.c %D%/cli/calibrate.h \
+	%D%/cli/calibrate_against.c \
 	%D%/cli/calibrate_fit.c \
 	%D%/cli/calibrate_profile.c %D%/cli/calibrate_profile.h \
 	%D%/cli/calibrate_score.c \
 	%D%/cli/command.c %D%/cli/command.h \
 	%D%/cli/list.c %D%/cli/list.h \
 	%D%/cli/main.c \
+	%D%/cli/measured_run.c %D%/cli/measured_run.h \
 	%D%/cli/options.c %D%/cli/options.h \
 	%D%/cli/progress.c %D%/cli/progress.h \
 	%D%/cli/run.c %D%/cli/run.h \

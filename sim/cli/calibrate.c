@@ -10,10 +10,8 @@
 #include "sim/cli/command.h"
 #include "sim/quantity.h"
 
-#define DEFAULT_ENGINE "vllm-2026-08"
-
 enum {
-	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,
+	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,
 	OPTION_KV_CACHE_DTYPE, OPTION_WHERE, OPTION_FOLDS, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE, OPTION_JSON
 };
 
@@ -30,10 +28,14 @@ static const struct argp_option options[] = {
 	{.name = "score", .key = OPTION_SCORE, .arg = "FILE", .doc = "Measurements (CSV) to compare predictions with"},
 	{.name = "fail-above", .key = OPTION_FAIL_ABOVE, .arg = "PERCENT",
 	 .doc = "Exit with status 1 if a phase's mean absolute error is above this"},
-	{.doc = "Both:"},
+	{.doc = "Replay:"},
+	{.name = "against", .key = OPTION_AGAINST, .arg = "RUN",
+	 .doc = "Replay a measured run (RUN_requests.jsonl, RUN_meta.json) and compare TTFT, TPOT, e2e and the cache"},
+	{.name = "num-gpu-blocks-override", .key = OPTION_BLOCKS, .arg = "N", .doc = "Its pool, where its files do not say"},
+	{.doc = "All:"},
 	{.name = "hardware", .key = OPTION_HARDWARE, .arg = "NAME|FILE",
 	 .doc = "Its constants count for all rows, its rates for rows of its name (default: each row's own card)"},
-	{.name = "engine", .key = OPTION_ENGINE, .arg = "PROFILE", .doc = "Engine profile (" DEFAULT_ENGINE ")"},
+	{.name = "engine", .key = OPTION_ENGINE, .arg = "PROFILE", .doc = "Engine profile (" KV_CALIBRATE_DEFAULT_ENGINE "; of a measured run: its release)"},
 	{.name = "quantization", .key = OPTION_QUANTIZATION, .arg = "T", .doc = "Of all models in the file"},
 	{.name = "kv-cache-dtype", .key = OPTION_KV_CACHE_DTYPE, .arg = "T", .doc = "Of all rows (bfloat16)"},
 	{.name = "where", .key = OPTION_WHERE, .arg = "COLUMN=VALUE", .doc = "Use only such rows; may be repeated"},
@@ -52,10 +54,12 @@ static void add_condition(struct kv_calibrate_arguments *a, const char *text, st
 static error_t parse_number(int key, const char *text, struct kv_calibrate_arguments *a, struct argp_state *state)
 {
 	struct kv_error err;
+	const char *name = key == OPTION_FOLDS ? "folds" : key == OPTION_BLOCKS ? "num-gpu-blocks-override" : "fail-above";
 
-	if (key == OPTION_FOLDS ? kv_parse_count(text, 0, 1000, &a->folds, &err)
-	                        : kv_parse_double(text, 0, 1e6, &a->fail_above, &err))
-		argp_error(state, "--%s: %s", key == OPTION_FOLDS ? "folds" : "fail-above", err.text);
+	if (key == OPTION_FOLDS    ? kv_parse_count(text, 0, 1000, &a->folds, &err)
+	    : key == OPTION_BLOCKS ? kv_parse_count(text, 2, UINT32_MAX, &a->blocks, &err)
+	                           : kv_parse_double(text, 0, 1e6, &a->fail_above, &err))
+		argp_error(state, "--%s: %s", name, err.text);
 	if (key == OPTION_FOLDS && a->folds == 1)
 		argp_error(state, "--folds: '1'; allowed: 0, or 2 to 1000");
 	return 0;
@@ -66,7 +70,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	struct kv_calibrate_arguments *a = state->input;
 	const struct { int key; const char **to; } texts[] = {
 		{OPTION_DATA, &a->data}, {OPTION_OUT, &a->out}, {OPTION_START, &a->start}, {OPTION_SCORE, &a->score},
-		{OPTION_HARDWARE, &a->hardware}, {OPTION_ENGINE, &a->engine}, {OPTION_QUANTIZATION, &a->quantization},
+		{OPTION_AGAINST, &a->against},		{OPTION_HARDWARE, &a->hardware}, {OPTION_ENGINE, &a->engine}, {OPTION_QUANTIZATION, &a->quantization},
 		{OPTION_KV_CACHE_DTYPE, &a->kv_cache_dtype},
 	};
 
@@ -80,6 +84,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		add_condition(a, text, state);
 		return 0;
 	case OPTION_FOLDS:
+	case OPTION_BLOCKS:
 	case OPTION_FAIL_ABOVE:
 		return parse_number(key, text, a, state);
 	case OPTION_KERNEL_TIMES:
@@ -89,8 +94,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		a->json = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->data == !a->score)
-			argp_error(state, "say one of --data FILE (fit) and --score FILE (compare)");
+		if ((a->data != NULL) + (a->score != NULL) + (a->against != NULL) != 1)
+			argp_error(state, "say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -107,10 +112,12 @@ int kv_cli_calibrate(int argc, char **argv)
 		       "e2e_static, batch, tokens, context, time_ms.\n\n"
 		       "Example: kvsim calibrate --data my-eight-steps.csv --hardware h100-sxm --out my-h100.yaml"
 	};
-	struct kv_calibrate_arguments arguments = {.engine = DEFAULT_ENGINE, .folds = 10, .fail_above = INFINITY};
+	struct kv_calibrate_arguments arguments = {.folds = 10, .fail_above = INFINITY};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	return arguments.data ? kv_calibrate_fit(&arguments) : kv_calibrate_score(&arguments);
+	return arguments.data    ? kv_calibrate_fit(&arguments)
+	       : arguments.score ? kv_calibrate_score(&arguments)
+	                         : kv_calibrate_against(&arguments);
 }
 
 /* --- what both modes need ----------------------------------------------------------------------------------------------- */
@@ -135,7 +142,7 @@ static int load(const struct kv_calibrate_arguments *a, const char *path, const 
 		return -1;
 	if (hardware && (in->hardware = kv_hardware_load(hardware, err)) == NULL)
 		return -1;
-	in->engine = kv_engine_profile_load(a->engine, err);
+	in->engine = kv_engine_profile_load(a->engine ? a->engine : KV_CALIBRATE_DEFAULT_ENGINE, err);
 	if (!in->engine)
 		return -1;
 	in->measurements = kv_measurements_read(path, &filter, err);

@@ -17,10 +17,13 @@
 
 int kv_cli_calibrate(int argc, char **argv);
 
+#define KV_CALIBRATE_DEFAULT_ENGINE "vllm-2026-08"
+
 enum { KV_CALIBRATE_CONDITIONS = 16 };
 
 struct kv_calibrate_arguments {
-	const char *data, *out, *start, *score;
+	const char *data, *out, *start, *score, *against;
+	uint64_t blocks;        /* of the measured run; 0 = its own file says */
 	const char *hardware, *engine, *quantization, *kv_cache_dtype;
 	const char *condition[KV_CALIBRATE_CONDITIONS];
 	size_t conditions;
@@ -51,5 +54,6 @@ json_t *kv_calibrate_refused_json(const struct kv_measurements *measurements);
 /* The modes: an exit status. */
 int kv_calibrate_fit(const struct kv_calibrate_arguments *arguments);
 int kv_calibrate_score(const struct kv_calibrate_arguments *arguments);
+int kv_calibrate_against(const struct kv_calibrate_arguments *arguments);
 
 #endif
