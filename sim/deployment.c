@@ -61,7 +61,11 @@ static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, uint64_
 	if (kv_scenario_resolve(s, d->profile, d->hardware ? d->hardware->name : "", device_bytes(d, given), err))
 		return -1;
 	d->model = kv_model_load(s->model, err);
-	return d->model == NULL ? kv_scenario_fail_in(s, "model", err) : 0;
+	if (d->model == NULL)
+		return kv_scenario_fail_in(s, "model", err);
+	for (size_t i = 0; i < d->model->note_count; i++)
+		warn(d, "%s: %s", d->model->name, d->model->notes[i]);
+	return 0;
 }
 
 static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)

@@ -185,8 +185,11 @@ static int read_profile(const struct kv_node *root, struct kv_engine_profile *pr
 	    (profile->engine = required(root, "engine", KV_NODE_MAPPING, err)) == NULL ||
 	    (profile->policies = required(root, "policies", KV_NODE_MAPPING, err)) == NULL)
 		return -1;
-	return read_switches(root, profile, err) || read_sizing(root, profile, err) || read_rows(root, profile, err) ||
-	       read_overheads(root, &profile->overheads, err) || read_efficiency(root, &profile->efficiency, err);
+	if (read_switches(root, profile, err) || read_sizing(root, profile, err) || read_rows(root, profile, err))
+		return -1;
+	if (profile->sizes_only)
+		return 0;
+	return read_overheads(root, &profile->overheads, err) || read_efficiency(root, &profile->efficiency, err) ? -1 : 0;
 }
 
 static struct kv_engine_profile *from_tree(struct kv_node *tree, const char *name, struct kv_error *err)

@@ -2,7 +2,8 @@
  *
  * A profile file has: summary, source; `engine` and `policies`, defaults of the scenario keys of these names;
  * `devices`, more of them by GPU (the first row whose `when` holds counts); `implies`, what one setting says about
- * another that was not given; `switches`, what no key can change; `overheads`, the engine's part of a step's time;
+ * another that was not given; `switches`, what no key can change; `sizing`, how it draws up its memory budget;
+ * `overheads`, the engine's part of a step's time (neither these nor policies where sizing says sizes_only);
  * `efficiency`, where its kernels reach other shares of the data sheet than those that the hardware profile names.
  */
 #ifndef KV_SIM_ENGINE_PROFILE_H

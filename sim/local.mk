@@ -12,6 +12,11 @@ kvsim_SOURCES = \
 	%D%/cli/options.c %D%/cli/options.h \
 	%D%/cli/progress.c %D%/cli/progress.h \
 	%D%/cli/run.c %D%/cli/run.h \
+	%D%/cli/size.c %D%/cli/size.h \
+	%D%/cli/size_explain.c \
+	%D%/cli/size_json.c \
+	%D%/cli/size_sensitivity.c \
+	%D%/cli/size_text.c \
 	%D%/cli/trace.c %D%/cli/trace.h
 kvsim_LDADD = $(KV_LIBS)
 
@@ -61,6 +66,7 @@ libkvsim_a_SOURCES += \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/simulation.h \
 	%D%/seen.c %D%/seen.h \
+	%D%/sizing.c %D%/sizing.h \
 	%D%/simulation.c \
 	%D%/steady.c \
 	%D%/step_wheel.c %D%/step_wheel.h \

@@ -159,6 +159,21 @@ static void count_blocks(const struct kv_budget_question *q, struct kv_budget *b
 	budget->usable_blocks = kv_sub_floor(budget->num_blocks, q->rule.null_block ? 1 : 0);
 }
 
+/* SGLang keeps separate pools for windowed and recurrent layers, TensorRT-LLM one a window. */
+static bool has_whole_contexts(const struct kv_sizing_rule *rule)
+{
+	return rule->engine == KV_SIZING_SGLANG || rule->engine == KV_SIZING_TENSORRT_LLM;
+}
+
+static int check_layers(const struct kv_budget_question *q, struct kv_error *err)
+{
+	for (uint32_t i = 0; has_whole_contexts(&q->rule) && i < q->model->layers; i++)
+		if (q->model->layer[i].mixer != KV_MIXER_NONE && !q->model->layer[i].kv_heads)
+			return kv_fail(err, KV_EXIT_USAGE, "%s has recurrent layers: how this engine shares memory between their states and "
+			               "its KV cache is not known here; use a vLLM profile", q->model->name);
+	return 0;
+}
+
 static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct kv_budget *budget,
                       struct kv_error *err)
 {
@@ -167,6 +182,7 @@ static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct
 	                                    .mtp = layout.mtp, .pad_experts = q->rule.engine == KV_SIZING_VLLM};
 
 	*budget = (struct kv_budget){.stage = stage};
+	layout.whole_context |= has_whole_contexts(&q->rule);
 	kv_pipeline_stage(q->model->layers, q->pipeline_parallel, stage, &layout.first_layer, &layout.layer_count);
 	weights.first_layer = layout.first_layer;
 	weights.layer_count = layout.layer_count;
@@ -192,6 +208,8 @@ int kv_budget_draw(const struct kv_budget_question *q, struct kv_budget *budget,
 	if (!q->device_bytes && !q->kv_cache_memory_bytes && !q->num_blocks_override)
 		return kv_fail(err, KV_EXIT_USAGE, "the memory of the device is not known: give --hardware with a known card, "
 		               "--kv-cache-memory-bytes or --num-gpu-blocks-override");
+	if (check_layers(q, err) != 0)
+		return -1;
 	for (uint32_t stage = 0; stage < q->pipeline_parallel; stage++) {
 		struct kv_budget drawn;
 

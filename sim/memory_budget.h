@@ -5,7 +5,8 @@
  *     TensorRT-LLM  KV = fraction x what is free once weights, runtime and activations are in place
  *     llama.cpp     KV = what is asked for; it fits or it does not
  *
- * blocks = floor(KV / page), the smallest number over pipeline stages. KV may be negative. `run` and `size` call this one
+ * blocks = floor(KV / page), the smallest number over pipeline stages; for SGLang and TensorRT-LLM windowed layers are
+ * sized as if they held whole contexts, a lower bound. KV may be negative. `run` and `size` call this one
  * function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang server_args.py of 2026-07, TensorRT-LLM's
  * KV manager, llama.cpp of 2026-08.
  */

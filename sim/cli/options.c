@@ -157,6 +157,8 @@ static char *long_form(char *argument)
 		return (char *)"--tensor-parallel-size";
 	if (strcmp(argument, "-pp") == 0)
 		return (char *)"--pipeline-parallel-size";
+	if (strcmp(argument, "-dp") == 0)
+		return (char *)"--data-parallel-size";
 	return argument;
 }
 

@@ -68,6 +68,9 @@ KV_HARDWARE_PROFILES = \
 	%D%/hardware/rtx-4090.yaml \
 	%D%/hardware/rtx-pro-6000.yaml
 KV_ENGINE_PROFILES = \
+	%D%/engines/llama.cpp-2026-08.yaml \
+	%D%/engines/sglang-2026-07.yaml \
+	%D%/engines/trtllm-2026-08.yaml \
 	%D%/engines/vllm-0.11.yaml \
 	%D%/engines/vllm-0.19.yaml \
 	%D%/engines/vllm-2026-08.yaml

@@ -1,0 +1,308 @@
+#include "config.h"
+
+#include "sim/cli/size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gsl/gsl_sort_double.h>
+#include <gsl/gsl_statistics_double.h>
+
+#include "sim/cli/command.h"
+#include "sim/memory.h"
+#include "sim/quantity.h"
+#include "sim/units.h"
+#include "workloads/trace.h"
+
+enum {
+	OPTION_GPU_MEMORY = 0x300, OPTION_WEIGHTS, OPTION_ACTIVATION, OPTION_RESERVE, OPTION_HEADROOM, OPTION_SEQUENCES,
+	OPTION_LENGTH, OPTION_DATA_PARALLEL, OPTION_EXPERT_PARALLEL, OPTION_SPECULATIVE, OPTION_ASYNC, OPTION_WHOLE,
+	OPTION_SENSITIVITY, OPTION_EXPLAIN, OPTION_JSON
+};
+
+static const struct argp_option own[] = {
+	{ .doc = "Sizing:", .group = 10 },
+	{ .name = "gpu-memory", .key = OPTION_GPU_MEMORY, .arg = "BYTES", .group = 10,
+	  .doc = "Memory of one GPU as the framework sees it, such as 80GiB; instead of --hardware's" },
+	{ .name = "weights-bytes", .key = OPTION_WEIGHTS, .arg = "BYTES", .group = 10,
+	  .doc = "Weights of one rank, instead of what the config says" },
+	{ .name = "activation-bytes", .key = OPTION_ACTIVATION, .arg = "BYTES", .group = 10,
+	  .doc = "Activation peak of one rank, instead of the fitted one" },
+	{ .name = "reserve-bytes", .key = OPTION_RESERVE, .arg = "BYTES", .group = 10,
+	  .doc = "What services beside the engine take on each GPU" },
+	{ .name = "headroom-bytes", .key = OPTION_HEADROOM, .arg = "BYTES", .group = 10, .doc = "What is to stay free" },
+	{ .name = "sequences", .key = OPTION_SEQUENCES, .arg = "N", .group = 10,
+	  .doc = "Would N requests of --length fit at once?" },
+	{ .name = "length", .key = OPTION_LENGTH, .arg = "N", .group = 10,
+	  .doc = "Prompt and output of one request, in tokens (default: max_model_len)" },
+	{ .name = "data-parallel-size", .key = OPTION_DATA_PARALLEL, .arg = "N", .group = 10,
+	  .doc = "Replicas, each with its own pool; also -dp N" },
+	{ .name = "enable-expert-parallel", .key = OPTION_EXPERT_PARALLEL, .group = 10,
+	  .doc = "Spread whole experts over all ranks of all replicas" },
+	{ .name = "num-speculative-tokens", .key = OPTION_SPECULATIVE, .arg = "N", .group = 10,
+	  .doc = "Draft tokens of the model's own prediction layers, which are then loaded and cached" },
+	{ .name = "async-scheduling", .key = OPTION_ASYNC, .group = 10,
+	  .doc = "Two steps in flight: windowed layers hold twice the token budget" },
+	{ .name = "disable-hybrid-kv-cache-manager", .key = OPTION_WHOLE, .group = 10,
+	  .doc = "Windowed layers hold whole contexts" },
+	{ .name = "sensitivity", .key = OPTION_SENSITIVITY, .group = 10, .doc = "Show what each setting does to the capacity" },
+	{ .name = "explain", .key = OPTION_EXPLAIN, .group = 10, .doc = "Show the formula with the numbers filled in" },
+	{ .name = "json", .key = OPTION_JSON, .group = 10, .doc = "Print JSON" },
+	{ 0 }
+};
+
+static error_t fail_option(struct kv_size_arguments *a, const char *name)
+{
+	kv_fail_in(&a->options.err, "--%s", name);
+	a->options.failed = -1;
+	return EINVAL;
+}
+
+static const char *option_name(int key)
+{
+	for (const struct argp_option *o = own; o->name || o->doc; o++)
+		if (o->key == key)
+			return o->name;
+	return "";
+}
+
+static error_t read_bytes(struct kv_size_arguments *a, int key, const char *text, int64_t *out)
+{
+	uint64_t bytes;
+
+	if (kv_parse_bytes(text, false, 0, INT64_MAX, &bytes, &a->options.err))
+		return fail_option(a, option_name(key));
+	*out = (int64_t)bytes;
+	return 0;
+}
+
+static error_t read_count(struct kv_size_arguments *a, int key, const char *text, uint64_t maximum, uint64_t *out)
+{
+	return kv_parse_count(text, 1, maximum, out, &a->options.err) ? fail_option(a, option_name(key)) : 0;
+}
+
+static error_t parse_value(struct kv_size_arguments *a, int key, const char *value)
+{
+	int64_t memory = 0;
+	error_t failed;
+
+	switch (key) {
+	case OPTION_GPU_MEMORY:
+		failed = read_bytes(a, key, value, &memory);
+		a->gpu_memory = (uint64_t)memory;
+		return failed;
+	case OPTION_WEIGHTS: return read_bytes(a, key, value, &a->weights);
+	case OPTION_ACTIVATION: return read_bytes(a, key, value, &a->activation);
+	case OPTION_RESERVE: return read_bytes(a, key, value, &a->reserve);
+	case OPTION_HEADROOM: return read_bytes(a, key, value, &a->headroom);
+	case OPTION_SEQUENCES: return read_count(a, key, value, UINT32_MAX, &a->sequences);
+	case OPTION_LENGTH: return read_count(a, key, value, KV_TOKENS_MAX, &a->length);
+	case OPTION_DATA_PARALLEL: return read_count(a, key, value, 1024, &a->data_parallel);
+	case OPTION_SPECULATIVE: return read_count(a, key, value, 64, &a->speculative_tokens);
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct kv_size_arguments *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->options;
+		return 0;
+	case OPTION_EXPERT_PARALLEL: a->expert_parallel = true; return 0;
+	case OPTION_ASYNC: a->async_scheduling = true; return 0;
+	case OPTION_WHOLE: a->whole_context = true; return 0;
+	case OPTION_SENSITIVITY: a->sensitivity = true; return 0;
+	case OPTION_EXPLAIN: a->explain = true; return 0;
+	case OPTION_JSON: a->json = true; return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s' (a model is named with --model)", value);
+		return 0;
+	default:
+		return parse_value(a, key, value);
+	}
+}
+
+static int read_arguments(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
+{
+	struct argp_child children[] = { { .argp = kv_cli_scenario_argp() }, { 0 } };
+	const struct argp argp = {
+		.options = own, .parser = parse_option, .children = children,
+		.doc = "Sizes the KV cache: memory budget, bytes per token, capacity and concurrency; whether the engine starts, and "
+		       "if not, by how much it misses.\n\n"
+		       "  kvsim size --model llama-3.1-70b --hardware h100-sxm -tp 4 --max-model-len 131072\n"
+		       "  kvsim size --model config.json --gpu-memory 80GiB --explain\v"
+		       "Every line of the budget names its source: given, config, profile, computed or assumed."
+	};
+
+	report->arguments = (struct kv_size_arguments){
+		.options.scenario = &report->scenario, .weights = KV_BYTES_UNSET, .activation = KV_BYTES_UNSET,
+		.reserve = KV_BYTES_UNSET, .headroom = KV_BYTES_UNSET, .data_parallel = 1,
+	};
+	if (kv_cli_prepare(argc, argv, &argp, err))
+		return -1;
+	argp_parse(&argp, argc, argv, 0, NULL, &report->arguments);
+	if (report->arguments.options.failed) {
+		*err = report->arguments.options.err;
+		return -1;
+	}
+	return 0;
+}
+
+/* States are kept at block boundaries only where prefix caching of a hybrid model was asked for. */
+static enum kv_state_caching state_caching(const struct kv_scenario *scenario)
+{
+	const struct kv_setting *setting = kv_scenario_setting(scenario, "engine.enable_prefix_caching");
+
+	return setting->origin >= KV_BY_FILE && scenario->engine.enable_prefix_caching ? KV_STATE_ALIGN : KV_STATE_SINGLE;
+}
+
+static void fill_question(struct kv_size_report *report)
+{
+	const struct kv_size_arguments *a = &report->arguments;
+	struct kv_budget_question *b = &report->question.budget;
+
+	*b = report->deployment.question;
+	if (a->gpu_memory)
+		b->device_source = KV_FROM_USER;
+	b->weights_bytes = a->weights;
+	b->activation_bytes = a->activation;
+	b->reserve_bytes = a->reserve;
+	b->headroom_bytes = a->headroom;
+	b->layout.whole_context = a->whole_context;
+	b->layout.mtp = a->speculative_tokens > 0;
+	b->layout.speculative_tokens = (uint32_t)a->speculative_tokens;
+	b->layout.state_caching = state_caching(&report->scenario);
+	if (a->expert_parallel)
+		b->expert_ranks = b->layout.tensor_parallel * (uint32_t)a->data_parallel;
+	report->question.max_model_len = report->scenario.engine.max_model_len;
+	report->question.concurrent_batches = a->async_scheduling ? 2 : 1;
+}
+
+uint64_t kv_size_report_length(const struct kv_size_report *report)
+{
+	return report->arguments.length ? report->arguments.length : report->question.max_model_len;
+}
+
+uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tokens)
+{
+	if (report->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
+		return tokens;
+	return kv_layout_request_blocks(&report->answer.budget.layout, tokens, kv_size_in_flight(&report->question));
+}
+
+struct lengths {
+	double *tokens;
+	size_t count, capacity;
+};
+
+static int read_lengths(struct kv_size_report *report, struct lengths *lengths, struct kv_error *err)
+{
+	const struct kv_scenario *s = &report->scenario;
+	struct kv_trace_options options;
+	struct kv_request request;
+	struct kv_trace *trace;
+	int more;
+
+	kv_trace_options_init(&options);
+	options.format = s->workload.format;
+	options.skip_bad_rows = s->workload.skip_bad_rows;
+	options.reorder_time = s->workload.reorder_time;
+	options.reorder_rows = s->workload.reorder_rows;
+	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
+		return kv_scenario_fail_in(s, "workload.rows", err);
+	trace = kv_trace_open(s->workload.trace, &options, err);
+	if (trace == NULL)
+		return -1;
+	while ((more = kv_trace_source(trace)->next(kv_trace_source(trace), &request, err)) > 0) {
+		uint64_t total = (uint64_t)request.prompt_tokens + request.output_tokens;
+
+		report->trace.too_long += total > report->question.max_model_len;
+		lengths->tokens = kv_grow(lengths->tokens, &lengths->capacity, lengths->count + 1, sizeof *lengths->tokens);
+		lengths->tokens[lengths->count++] = (double)kv_max(1, kv_min(total, report->question.max_model_len));
+	}
+	kv_trace_close(trace);
+	return more;
+}
+
+static int summarise_trace(struct kv_size_report *report, struct kv_error *err)
+{
+	static const double percentiles[3] = { 50, 90, 99 };
+	struct kv_size_trace *t = &report->trace;
+	struct lengths lengths = { 0 };
+	int failed = read_lengths(report, &lengths, err);
+
+	if (!failed && lengths.count == 0)
+		failed = kv_fail(err, KV_EXIT_DATA, "%s: no request to size", report->scenario.workload.trace);
+	for (size_t i = 0; !failed && i < lengths.count; i++)
+		t->mean_blocks += (double)kv_size_report_blocks(report, (uint64_t)lengths.tokens[i]) / (double)lengths.count;
+	if (!failed) {
+		gsl_sort(lengths.tokens, 1, lengths.count);
+		t->requests = lengths.count;
+		t->mean_tokens = gsl_stats_mean(lengths.tokens, 1, lengths.count);
+		for (int i = 0; i < 3; i++) {
+			t->percentile[i] = percentiles[i];
+			t->tokens[i] = gsl_stats_quantile_from_sorted_data(lengths.tokens, 1, lengths.count, percentiles[i] / 100);
+		}
+	}
+	free(lengths.tokens);
+	return failed;
+}
+
+static int print(const struct kv_size_report *report, struct kv_error *err)
+{
+	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
+	int failed;
+
+	if (report->arguments.json) {
+		json_t *object = kv_size_report_json(report);
+		char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+
+		kv_output_printf(out, "%s\n", text);
+		free(text);
+		json_decref(object);
+	} else {
+		kv_size_report_text(out, report);
+		if (report->arguments.explain)
+			kv_size_report_explain(out, report);
+		if (report->arguments.sensitivity)
+			kv_size_report_sensitivity(out, report);
+	}
+	failed = kv_output_close(out, err);
+	kv_output_free(out);
+	return failed;
+}
+
+static int execute(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
+{
+	if (read_arguments(report, argc, argv, err) ||
+	    kv_deployment_plan(&report->deployment, &report->scenario, report->arguments.gpu_memory, err))
+		return -1;
+	fill_question(report);
+	if (!report->question.budget.device_bytes && !report->question.budget.kv_cache_memory_bytes &&
+	    !report->question.budget.num_blocks_override)
+		return kv_fail(err, KV_EXIT_USAGE, "the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), "
+		               "--gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override");
+	if (kv_size(&report->question, &report->answer, err) ||
+	    (report->scenario.workload.trace != NULL && summarise_trace(report, err)))
+		return -1;
+	return print(report, err);
+}
+
+int kv_cli_size(int argc, char **argv)
+{
+	struct kv_size_report report = { 0 };
+	struct kv_error err;
+	int failed;
+
+	kv_scenario_init(&report.scenario);
+	failed = execute(&report, argc, argv, &err);
+	kv_deployment_fini(&report.deployment);
+	kv_scenario_fini(&report.scenario);
+	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;
+}

@@ -1,0 +1,69 @@
+/* kvsim size: the memory behind each conversation, and whether the engine starts. */
+#ifndef KV_SIM_CLI_SIZE_H
+#define KV_SIM_CLI_SIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "results/output_file.h"
+#include "sim/cli/options.h"
+#include "sim/deployment.h"
+#include "sim/sizing.h"
+
+int kv_cli_size(int argc, char **argv);
+
+/* --- between size.c and what prints its answer ---------------------------------------------------------------------- */
+
+struct kv_size_arguments {
+	struct kv_scenario_options options;
+	uint64_t gpu_memory;
+	int64_t weights, activation, reserve, headroom;  /* KV_BYTES_UNSET = not given */
+	uint64_t sequences, length;                      /* 0 = not given */
+	uint64_t data_parallel, speculative_tokens;
+	bool expert_parallel, async_scheduling, whole_context;
+	bool json, sensitivity, explain;
+};
+
+/* Lengths of a trace's requests, and how many such requests the pool holds. Bounds: allocation, sharing and growth move
+ * them. */
+struct kv_size_trace {
+	uint64_t requests, too_long;     /* too_long: cut at max_model_len */
+	double mean_tokens, mean_blocks;
+	double percentile[3], tokens[3]; /* 50, 90, 99 */
+};
+
+struct kv_size_report {
+	struct kv_size_arguments arguments;
+	struct kv_scenario scenario;
+	struct kv_deployment deployment;
+	struct kv_size_question question;
+	struct kv_size_answer answer;
+	struct kv_size_trace trace;      /* requests = 0: none was given */
+};
+
+/* --length, or max_model_len without it. */
+uint64_t kv_size_report_length(const struct kv_size_report *report);
+
+/* Blocks that one request of so many tokens takes at most. */
+uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tokens);
+
+json_t *kv_size_report_json(const struct kv_size_report *report);
+void kv_size_report_text(struct kv_output *out, const struct kv_size_report *report);
+void kv_size_report_explain(struct kv_output *out, const struct kv_size_report *report);
+void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_report *report);
+
+/* One row of the sensitivity table: what was changed to what, and the answer; ok is false where it cannot be. */
+struct kv_size_variant {
+	char what[64];
+	bool ok, as_asked;
+	uint32_t replicas;               /* data-parallel replicas that share the load */
+	struct kv_size_answer answer;
+};
+
+enum { KV_SIZE_VARIANTS = 48 };
+
+uint32_t kv_size_report_variants(const struct kv_size_report *report, struct kv_size_variant variants[KV_SIZE_VARIANTS]);
+
+#endif

@@ -1,0 +1,125 @@
+#include "config.h"
+
+#include "sim/cli/size.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/quantity.h"
+#include "sim/units.h"
+
+static const struct kv_layer *first_attention(const struct kv_model *m)
+{
+	for (uint32_t i = 0; i < m->layers; i++)
+		if (m->layer[i].q_heads)
+			return &m->layer[i];
+	return &m->layer[0];
+}
+
+static uint32_t count_mixer(const struct kv_model *m, enum kv_mixer mixer)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < m->layers; i++)
+		count += m->layer[i].mixer == mixer && m->layer[i].shares_kv_with < 0;
+	return count;
+}
+
+static double element_bytes(const struct kv_size_report *r)
+{
+	uint32_t bits = r->question.budget.layout.cache->bits;
+
+	return (bits ? bits : kv_dtype_bits(r->deployment.model->dtype)) / 8.0;
+}
+
+static void print_product(struct kv_output *out, const struct kv_size_report *r, uint64_t positions, uint64_t sequences)
+{
+	const struct kv_model *m = r->deployment.model;
+	const struct kv_layer *l = first_attention(m);
+	uint64_t heads = kv_max(1, l->kv_heads / r->question.budget.layout.tensor_parallel);
+	char bytes[KV_QUANTITY_MAX];
+	double product;
+
+	if (m->kv_lora_rank) {
+		uint32_t layers = count_mixer(m, KV_MIXER_MLA);
+
+		product = (double)layers * (m->kv_lora_rank + m->qk_rope_dim) * (double)positions * (double)sequences
+		          * element_bytes(r);
+		kv_output_printf(out, "  %u layers x (%u latent + %u rope) x %" PRIu64 " positions x %" PRIu64 " sequences x %g bytes",
+		                 layers, m->kv_lora_rank, m->qk_rope_dim, positions, sequences, element_bytes(r));
+	} else {
+		uint32_t layers = count_mixer(m, KV_MIXER_FULL) + count_mixer(m, KV_MIXER_SLIDING)
+		                  + count_mixer(m, KV_MIXER_CHUNKED);
+
+		product = 2.0 * layers * (double)heads * l->head_dim * (double)positions * (double)sequences * element_bytes(r);
+		kv_output_printf(out, "  2 (K and V) x %u layers x %" PRIu64 " KV heads x %u dimensions x %" PRIu64 " positions x %" PRIu64
+		                 " sequences x %g bytes", layers, heads, l->head_dim, positions, sequences, element_bytes(r));
+	}
+	kv_output_printf(out, "\n    = %.0f bytes (%s) on a rank\n", product, kv_format_bytes_short((int64_t)product, bytes));
+}
+
+static void print_windows(struct kv_output *out, const struct kv_size_report *r)
+{
+	const struct kv_model *m = r->deployment.model;
+	uint32_t windowed = count_mixer(m, KV_MIXER_SLIDING) + count_mixer(m, KV_MIXER_CHUNKED);
+	uint32_t window = 0;
+
+	for (uint32_t i = 0; i < m->layers; i++)
+		window = m->layer[i].window ? m->layer[i].window : window;
+	if (windowed)
+		kv_output_printf(out, "- %u layers look back %u tokens only: beyond them they stop growing, and a request holds window + "
+		                 "tokens in flight (%" PRIu64 ") in them.\n", windowed, window, kv_size_in_flight(&r->question));
+}
+
+static void print_states(struct kv_output *out, const struct kv_size_report *r)
+{
+	const struct kv_layout *l = &r->answer.budget.layout;
+
+	if (l->state_bytes)
+		kv_output_printf(out, "- Recurrent layers keep %" PRIu64 " bytes a sequence whatever its length, and blocks grow to %u "
+		                 "tokens to match: a request costs a constant and a slope.\n", l->state_bytes, l->group[0].block_size);
+}
+
+static void print_heads(struct kv_output *out, const struct kv_size_report *r)
+{
+	const struct kv_model *m = r->deployment.model;
+	uint32_t tp = r->question.budget.layout.tensor_parallel;
+
+	if (m->kv_lora_rank)
+		kv_output_text(out, "- The latent is one for all heads and whole on every rank: tensor parallelism does not shrink it.\n");
+	else if (tp > m->kv_heads)
+		kv_output_printf(out, "- %u ranks share %u KV heads: each rank still holds one, so ranks beyond %u add no room.\n", tp,
+		                 m->kv_heads, m->kv_heads);
+	if (!m->kv_lora_rank && m->head_dim * m->q_heads != m->hidden)
+		kv_output_printf(out, "- The head dimension is the config's %u, not hidden / heads = %u.\n", m->head_dim,
+		                 m->hidden / m->q_heads);
+}
+
+static void print_rounding(struct kv_output *out, const struct kv_size_report *r)
+{
+	const struct kv_layout *l = &r->answer.budget.layout;
+
+	kv_output_printf(out, "- Memory is handed out in blocks of %u tokens (%" PRIu64 " bytes): the last one of a request is seldom "
+	                 "full.\n", l->group[0].block_size, l->page_bytes);
+	if (l->padding_layers)
+		kv_output_printf(out, "- Layers come in groups of %u: %u slots stay empty and are paid for.\n", l->layer_slots,
+		                 l->padding_layers);
+	if (l->metadata_bytes)
+		kv_output_printf(out, "- Scales and metadata add %" PRIu64 " bytes a token.\n", l->metadata_bytes);
+	if (r->question.budget.rule.null_block)
+		kv_output_text(out, "- One block is the null block: it counts in what the engine prints and is never given out.\n");
+}
+
+void kv_size_report_explain(struct kv_output *out, const struct kv_size_report *r)
+{
+	uint64_t sequences = r->arguments.sequences ? r->arguments.sequences : 1;
+
+	kv_output_text(out, "\nThe formula\n");
+	print_product(out, r, 1, 1);
+	print_product(out, r, kv_size_report_length(r), sequences);
+	kv_output_text(out, "Where it stops applying here\n");
+	print_windows(out, r);
+	print_states(out, r);
+	print_heads(out, r);
+	print_rounding(out, r);
+}
