@@ -61,11 +61,7 @@ static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, uint64_
 	if (kv_scenario_resolve(s, d->profile, d->hardware ? d->hardware->name : "", device_bytes(d, given), err))
 		return -1;
 	d->model = kv_model_load(s->model, err);
-	if (d->model == NULL)
-		return kv_scenario_fail_in(s, "model", err);
-	for (size_t i = 0; i < d->model->note_count; i++)
-		warn(d, "%s: %s", d->model->name, d->model->notes[i]);
-	return 0;
+	return d->model == NULL ? kv_scenario_fail_in(s, "model", err) : 0;
 }
 
 static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
@@ -340,8 +336,10 @@ int kv_deployment_plan(struct kv_deployment *deployment, struct kv_scenario *sce
                        struct kv_error *err)
 {
 	memset(deployment, 0, sizeof *deployment);
-	if (!plan(deployment, scenario, device_memory, err))
+	if (!plan(deployment, scenario, device_memory, err)) {
+		tell_assumptions(deployment, scenario);
 		return 0;
+	}
 	kv_deployment_fini(deployment);
 	return -1;
 }

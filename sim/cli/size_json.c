@@ -125,8 +125,8 @@ static json_t *notes_json(const struct kv_deployment *deployment)
 {
 	json_t *notes = json_array();
 
-	for (size_t i = 0; i < deployment->warning_count; i++)
-		json_array_append_new(notes, json_string(deployment->warnings[i]));
+	for (size_t i = 0; i < deployment->warnings.count; i++)
+		json_array_append_new(notes, json_string(deployment->warnings.text[i]));
 	return notes;
 }
 

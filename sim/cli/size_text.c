@@ -189,8 +189,8 @@ static void print_verdict(struct kv_output *out, const struct kv_size_report *r)
 
 static void print_notes(struct kv_output *out, const struct kv_size_report *r)
 {
-	for (size_t i = 0; i < r->deployment.warning_count; i++)
-		kv_output_printf(out, "%sNote: %s.\n", i ? "" : "\n", r->deployment.warnings[i]);
+	for (size_t i = 0; i < r->deployment.warnings.count; i++)
+		kv_output_printf(out, "%sNote: %s.\n", i ? "" : "\n", r->deployment.warnings.text[i]);
 }
 
 void kv_size_report_text(struct kv_output *out, const struct kv_size_report *r)
