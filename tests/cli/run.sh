@@ -45,4 +45,14 @@ run run --trace chat.csv --model llama-3.1-8b --latency fixed:20ms --num-gpu-blo
 	--max-num-batched-tokens 4096 --duration 60s --out f
 expect_line 'a run can be cut' 0 'Requests unfinished:'
 
+(
+	cd "$scratch" || exit 99
+	trap '' XFSZ
+	ulimit -f 16
+	"$kvsim" run --scenario long-documents.yaml --out g --quiet
+) >"$scratch/out" 2>&1
+status=$?
+expect_line 'a disk that is full is an I/O error' 74 'File too large'
+report "$([ ! -e "$scratch/g/requests.csv" ]; echo $?)" 'and leaves no file under its final name'
+
 finish
