@@ -61,6 +61,7 @@ struct kv_live {
 	uint64_t admission;         /* number of its latest admission: running order */
 
 	bool steady;
+	bool alarm_set;             /* it has an entry in the wheel */
 	uint32_t steady_phase;      /* clock phase at which its last block is full */
 	uint64_t entered;           /* clock when it became steady */
 	uint64_t growth_steps;      /* of its phase, then */

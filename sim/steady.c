@@ -42,9 +42,10 @@ void kv_running_remove(struct kv_engine *engine, uint32_t at)
  * token. */
 static void set_alarm(struct kv_engine *engine, uint32_t id)
 {
-	const struct kv_live *live = &engine->live[id];
+	struct kv_live *live = &engine->live[id];
 	uint32_t last = live->final - 1;
 
+	live->alarm_set = true;
 	if (!live->waste_counted && !engine->contiguous)
 		last = kv_live_last_block_begin(engine, live);
 	kv_wheel_add(&engine->wheel, id, live->entered + last - live->computed);
@@ -110,7 +111,8 @@ void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked)
 	uint32_t ticks = (uint32_t)(engine->clock - live->entered);
 	bool took = ticked && live->steady_phase == engine->clock_phase;
 
-	kv_wheel_remove(&engine->wheel, id);
+	if (live->alarm_set)
+		kv_wheel_remove(&engine->wheel, id);
 	engine->phase_count[live->steady_phase]--;
 	engine->steady_count--;
 	engine->steady_offset -= (int64_t)live->computed - (int64_t)live->entered;
@@ -142,7 +144,7 @@ void kv_steady_tick(struct kv_engine *engine)
 			set_alarm(engine, id);
 			continue;
 		}
-		kv_wheel_add(&engine->wheel, id, UINT64_MAX);  /* so that leaving finds it in the wheel */
+		live->alarm_set = false;
 		engine->ended = kv_grow(engine->ended, &engine->ended_capacity, engine->ended_count + 1, sizeof *engine->ended);
 		engine->ended[engine->ended_count++] = id;
 	}

@@ -109,7 +109,7 @@ static int read_mapping(struct reader *r, unsigned level, struct kv_node *node)
 
 	for (;;) {
 		struct kv_node *child;
-		char *key;
+		char *key = NULL;
 		int failed;
 
 		if (next_event(r, &event))
