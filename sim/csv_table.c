@@ -3,6 +3,7 @@
 #include "sim/csv_table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <csv.h>
 
 #include "sim/memory.h"
+#include "sim/quantity.h"
 
 struct reader {
 	struct kv_csv_table *table;
@@ -174,4 +176,56 @@ int kv_csv_table_fail(const struct kv_csv_table *table, size_t row, size_t colum
 {
 	return kv_fail(err, KV_EXIT_DATA, "%s:%zu: %s: '%s'; allowed: %s", table->path, table->lines[row],
 	               table->names[column], kv_csv_table_cell(table, row, column), allowed);
+}
+
+static size_t column_before(const struct kv_csv_table *table, const char *condition, const char *end)
+{
+	size_t length = (size_t)(end - condition);
+
+	for (size_t i = 0; i < table->columns; i++)
+		if (strlen(table->names[i]) == length && !strncmp(table->names[i], condition, length))
+			return i;
+	return KV_NO_COLUMN;
+}
+
+static int compare(const struct kv_csv_table *table, size_t row, size_t column, char sign, const char *limit,
+                   struct kv_error *err)
+{
+	struct kv_error ignored;
+	double cell, bound;
+
+	if (kv_parse_double(limit, -HUGE_VAL, HUGE_VAL, &bound, err))
+		return kv_fail_in(err, "--where %s%c=", table->names[column], sign);
+	if (kv_parse_double(kv_csv_table_cell(table, row, column), -HUGE_VAL, HUGE_VAL, &cell, &ignored))
+		return 0;
+	return sign == '<' ? cell <= bound : cell >= bound;
+}
+
+static int satisfies(const struct kv_csv_table *table, size_t row, const char *condition, struct kv_error *err)
+{
+	const char *equals = strchr(condition, '='), *end = equals;
+	bool ordered = equals && equals > condition && (equals[-1] == '<' || equals[-1] == '>');
+	size_t column;
+
+	if (ordered)
+		end--;
+	column = equals ? column_before(table, condition, end) : KV_NO_COLUMN;
+	if (column == KV_NO_COLUMN)
+		return kv_fail(err, KV_EXIT_USAGE, "--where %s: allowed: COLUMN=VALUE, COLUMN<=NUMBER, COLUMN>=NUMBER with a "
+		               "column of %s", condition, table->path);
+	if (ordered)
+		return compare(table, row, column, *end, equals + 1, err);
+	return !strcmp(kv_csv_table_cell(table, row, column), equals + 1);
+}
+
+int kv_csv_table_passes(const struct kv_csv_table *table, size_t row, const struct kv_row_filter *filter,
+                        struct kv_error *err)
+{
+	for (size_t i = 0; filter && i < filter->count; i++) {
+		int status = satisfies(table, row, filter->conditions[i], err);
+
+		if (status <= 0)
+			return status;
+	}
+	return 1;
 }

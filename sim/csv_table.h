@@ -27,6 +27,16 @@ void kv_csv_table_free(struct kv_csv_table *table);
 size_t kv_csv_table_column(const struct kv_csv_table *table, const char *name);
 const char *kv_csv_table_cell(const struct kv_csv_table *table, size_t row, size_t column);
 
+/* Conditions "column=text", "column<=number" or "column>=number", all of which a row must satisfy. */
+struct kv_row_filter {
+	const char *const *conditions;
+	size_t count;
+};
+
+/* 1 = passes, 0 = does not, -1 with err filled = a condition names no column or compares no numbers. NULL passes all. */
+int kv_csv_table_passes(const struct kv_csv_table *table, size_t row, const struct kv_row_filter *filter,
+                        struct kv_error *err);
+
 /* "path:line: column: found" in front of the message; returns -1. */
 int kv_csv_table_fail(const struct kv_csv_table *table, size_t row, size_t column, struct kv_error *err,
                       const char *allowed);

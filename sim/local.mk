@@ -5,6 +5,7 @@ kvsim_SOURCES = \
 	%D%/cli/calibrate_fit.c \
 	%D%/cli/calibrate_profile.c %D%/cli/calibrate_profile.h \
 	%D%/cli/calibrate_score.c \
+	%D%/cli/calibrate_served.c %D%/cli/calibrate_served.h \
 	%D%/cli/command.c %D%/cli/command.h \
 	%D%/cli/list.c %D%/cli/list.h \
 	%D%/cli/main.c \
@@ -17,6 +18,7 @@ kvsim_SOURCES = \
 	%D%/cli/size_json.c \
 	%D%/cli/size_sensitivity.c \
 	%D%/cli/size_text.c \
+	%D%/cli/score_report.c %D%/cli/score_report.h \
 	%D%/cli/trace.c %D%/cli/trace.h
 kvsim_LDADD = $(KV_LIBS)
 

@@ -234,27 +234,6 @@ static void read_row(struct reading *r, size_t row)
 	r->out->row[r->out->rows++] = m;
 }
 
-/* 1 = passes, 0 = does not, -1 = the filter names no column. */
-static int passes(const struct kv_csv_table *table, size_t row, const struct kv_row_filter *filter,
-                  struct kv_error *err)
-{
-	for (size_t i = 0; filter && i < filter->count; i++) {
-		const char *condition = filter->conditions[i], *equals = strchr(condition, '=');
-		size_t column = KV_NO_COLUMN;
-
-		for (size_t c = 0; equals && c < table->columns; c++)
-			if (strlen(table->names[c]) == (size_t)(equals - condition) &&
-			    !strncmp(table->names[c], condition, (size_t)(equals - condition)))
-				column = c;
-		if (column == KV_NO_COLUMN)
-			return kv_fail(err, KV_EXIT_USAGE, "--where %s: allowed: COLUMN=VALUE with a column of %s", condition,
-			               table->path);
-		if (strcmp(kv_csv_table_cell(table, row, column), equals + 1))
-			return 0;
-	}
-	return 1;
-}
-
 static int read_table(struct reading *r, const struct kv_row_filter *filter, struct kv_error *err)
 {
 	if (find_columns(r->table, &r->at, err))
@@ -263,7 +242,7 @@ static int read_table(struct reading *r, const struct kv_row_filter *filter, str
 		return kv_fail(err, KV_EXIT_DATA, "%s:1: columns p_tok, p_seq, p_ctx, d_seq, d_ctx (or phase, batch, tokens, "
 		               "context) are needed", r->table->path);
 	for (size_t row = 0; row < r->table->rows; row++) {
-		int wanted = passes(r->table, row, filter, err);
+		int wanted = kv_csv_table_passes(r->table, row, filter, err);
 
 		if (wanted < 0)
 			return -1;

@@ -44,12 +44,6 @@ struct kv_measurements {
 	size_t configurations;
 };
 
-/* "column=value"; a row must satisfy all of them. */
-struct kv_row_filter {
-	const char *const *conditions;
-	size_t count;
-};
-
 /* NULL with err filled: the file or its columns cannot be used, no row passes the filter. */
 struct kv_measurements *kv_measurements_read(const char *path, const struct kv_row_filter *filter,
                                              struct kv_error *err);

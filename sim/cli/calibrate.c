@@ -38,7 +38,8 @@ static const struct argp_option options[] = {
 	{.name = "engine", .key = OPTION_ENGINE, .arg = "PROFILE", .doc = "Engine profile (" KV_CALIBRATE_DEFAULT_ENGINE "; of a measured run: its release)"},
 	{.name = "quantization", .key = OPTION_QUANTIZATION, .arg = "T", .doc = "Of all models in the file"},
 	{.name = "kv-cache-dtype", .key = OPTION_KV_CACHE_DTYPE, .arg = "T", .doc = "Of all rows (bfloat16)"},
-	{.name = "where", .key = OPTION_WHERE, .arg = "COLUMN=VALUE", .doc = "Use only such rows; may be repeated"},
+	{.name = "where", .key = OPTION_WHERE, .arg = "COLUMN=VALUE",
+	 .doc = "Use only such rows (also COLUMN<=NUMBER, COLUMN>=NUMBER); may be repeated"},
 	{.name = "json", .key = OPTION_JSON, .doc = "Print JSON"},
 	{0}
 };

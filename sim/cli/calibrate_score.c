@@ -2,89 +2,12 @@
 
 #include "sim/cli/calibrate.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include <jansson.h>
-
-#include "results/output_file.h"
+#include "sim/cli/calibrate_served.h"
 #include "sim/cli/command.h"
-#include "sim/memory.h"
-
-#define ALL_PHASES KV_PHASES
-#define ALL_CONFIGURATIONS SIZE_MAX
-
-/* Of the usable rows of a phase and a configuration. */
-static struct kv_score score_rows(const struct kv_measured_set *set, enum kv_phase phase, size_t configuration)
-{
-	double *errors = kv_calloc(set->count, sizeof *errors);
-	struct kv_score score;
-	size_t n = 0;
-
-	for (size_t i = 0; i < set->count; i++) {
-		const struct kv_measurement *row = &set->measurements->row[set->row[i]];
-
-		if ((phase == ALL_PHASES || row->phase == phase) &&
-		    (configuration == ALL_CONFIGURATIONS || row->configuration == configuration))
-			errors[n++] = kv_measured_set_predict(set, i) / row->seconds - 1.0;
-	}
-	score = kv_score_errors(errors, n);
-	free(errors);
-	return score;
-}
-
-static double percent(double share)
-{
-	return round(share * 1e6) / 1e4;
-}
-
-static void add_score(json_t *object, const struct kv_score *score)
-{
-	json_object_set_new(object, "rows", json_integer((json_int_t)score->rows));
-	json_object_set_new(object, "mape", json_real(percent(score->mean)));
-	json_object_set_new(object, "median_ape", json_real(percent(score->median)));
-	json_object_set_new(object, "p90_ape", json_real(percent(score->p90)));
-	json_object_set_new(object, "bias", json_real(percent(score->bias)));
-}
-
-static json_t *phases_json(const struct kv_measured_set *set)
-{
-	json_t *phases = json_array();
-
-	for (enum kv_phase p = 0; p < KV_PHASES; p++) {
-		struct kv_score score = score_rows(set, p, ALL_CONFIGURATIONS);
-		json_t *object;
-
-		if (score.rows == 0)
-			continue;
-		object = json_pack("{ss}", "phase", kv_phase_name(p));
-		add_score(object, &score);
-		json_array_append_new(phases, object);
-	}
-	return phases;
-}
-
-static json_t *configurations_json(const struct kv_measured_set *set)
-{
-	json_t *by = json_array();
-
-	for (size_t c = 0; c < set->measurements->configurations; c++)
-		for (enum kv_phase p = 0; p < KV_PHASES; p++) {
-			const struct kv_configuration *at = &set->measurements->configuration[c];
-			struct kv_score score = score_rows(set, p, c);
-			json_t *object;
-
-			if (score.rows == 0)
-				continue;
-			object = json_pack("{ss si ss ss}", "gpu", at->gpu, "tp", (int)at->tp, "model", at->model, "phase",
-			                   kv_phase_name(p));
-			add_score(object, &score);
-			json_array_append_new(by, object);
-		}
-	return by;
-}
+#include "sim/cli/score_report.h"
+#include "sim/csv_table.h"
 
 json_t *kv_calibrate_refused_json(const struct kv_measurements *m)
 {
@@ -97,87 +20,63 @@ json_t *kv_calibrate_refused_json(const struct kv_measurements *m)
 	return refused;
 }
 
-static void print_json(struct kv_output *out, const struct kv_calibrate_inputs *in)
+/* Phases in the order of their enumeration, whatever comes first in the file. */
+static void fill_report(const struct kv_calibrate_inputs *in, struct kv_score_report *report)
 {
-	json_t *document = json_pack("{sI ss ss so so so}", "rows", (json_int_t)in->set.count, "hardware",
-	                             in->hardware ? in->hardware->name : "each row's own", "engine", in->engine->name,
-	                             "phases", phases_json(&in->set), "by", configurations_json(&in->set), "refused",
-	                             kv_calibrate_refused_json(in->measurements));
-	char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+	const struct kv_measured_set *set = &in->set;
+	bool calibrated = in->hardware && in->hardware->has_overheads;
 
-	kv_output_printf(out, "%s\n", text);
-	free(text);
-	json_decref(document);
-}
+	*report = (struct kv_score_report){
+		.constants = in->hardware ? in->hardware->name : "each row's own card",
+		.engine = calibrated ? "as calibrated" : in->engine->name,
+		.rows = set->count,
+		.configuration = in->measurements->configuration,
+		.configurations = in->measurements->configurations,
+		.refused = kv_calibrate_refused_json(in->measurements),
+	};
+	for (enum kv_phase p = 0; p < KV_PHASES; p++)
+		for (size_t i = 0; i < set->count; i++) {
+			const struct kv_measurement *row = &in->measurements->row[set->row[i]];
 
-static void print_line(struct kv_output *out, const char *what, const struct kv_score *s)
-{
-	if (s->rows > 0)
-		kv_output_printf(out, "%-44s %6zu %8.2f %8.2f %8.2f %+8.2f\n", what, s->rows, 100 * s->mean, 100 * s->median,
-		                 100 * s->p90, 100 * s->bias);
-}
-
-static void print_text(struct kv_output *out, const struct kv_calibrate_inputs *in)
-{
-	char what[256];
-
-	kv_output_printf(out, "constants: %s; overheads: %s\n", in->hardware ? in->hardware->name : "each row's own card",
-	                 in->hardware && in->hardware->has_overheads ? in->hardware->name : in->engine->name);
-	kv_output_printf(out, "%-44s %6s %8s %8s %8s %8s\n", "absolute error in %", "rows", "mean", "median", "p90", "bias");
-	for (enum kv_phase p = 0; p < KV_PHASES; p++) {
-		struct kv_score score = score_rows(&in->set, p, ALL_CONFIGURATIONS);
-
-		print_line(out, kv_phase_name(p), &score);
-	}
-	for (size_t c = 0; c < in->measurements->configurations; c++)
-		for (enum kv_phase p = 0; p < KV_PHASES; p++) {
-			const struct kv_configuration *at = &in->measurements->configuration[c];
-			struct kv_score score = score_rows(&in->set, p, c);
-
-			snprintf(what, sizeof what, "%u x %s, %s, %s", at->tp, at->gpu, at->model, kv_phase_name(p));
-			print_line(out, what, &score);
+			if (row->phase == p)
+				kv_score_report_add(report, kv_phase_name(p), row->configuration,
+				                    kv_measured_set_predict(set, i) / row->seconds - 1.0);
 		}
 }
 
-static bool fails(const struct kv_measured_set *set, double percent_allowed)
+static int score_steps(const struct kv_calibrate_arguments *arguments, struct kv_error *err)
 {
-	for (enum kv_phase p = 0; p < KV_PHASES; p++)
-		if (100 * score_rows(set, p, ALL_CONFIGURATIONS).mean > percent_allowed)
-			return true;
-	return false;
-}
+	struct kv_calibrate_inputs in;
+	struct kv_score_report report;
+	int status;
 
-static int print(const struct kv_calibrate_inputs *in, bool as_json, struct kv_error *err)
-{
-	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
-	int failed;
-
-	if (as_json)
-		print_json(out, in);
-	else
-		print_text(out, in);
-	failed = kv_output_close(out, err);
-	kv_output_free(out);
-	return failed;
+	if (kv_calibrate_load(arguments, arguments->score, arguments->hardware, &in, err))
+		return err->status;
+	kv_calibrate_name_refused(in.measurements);
+	fill_report(&in, &report);
+	if (in.set.count == 0) {
+		kv_fail(err, KV_EXIT_DATA, "%s: no row can be used", arguments->score);
+		status = err->status;
+	} else if (kv_score_report_print(&report, arguments->json, err)) {
+		status = err->status;
+	} else {
+		status = kv_score_report_exceeds(&report, arguments->fail_above) ? KV_EXIT_CHECK : KV_EXIT_OK;
+	}
+	kv_score_report_fini(&report);
+	kv_calibrate_unload(&in);
+	return status;
 }
 
 int kv_calibrate_score(const struct kv_calibrate_arguments *arguments)
 {
-	struct kv_calibrate_inputs in;
-	struct kv_error err;
-	int status = KV_EXIT_OK;
+	struct kv_error err = {0};
+	struct kv_csv_table *table = kv_csv_table_read(arguments->score, &err);
+	int status;
 
-	if (kv_calibrate_load(arguments, arguments->score, arguments->hardware, &in, &err))
+	if (!table)
 		return kv_cli_fail(&err);
-	kv_calibrate_name_refused(in.measurements);
-	if (in.set.count == 0) {
-		kv_fail(&err, KV_EXIT_DATA, "%s: no row can be used", arguments->score);
-		status = kv_cli_fail(&err);
-	} else if (print(&in, arguments->json, &err)) {
-		status = kv_cli_fail(&err);
-	} else if (fails(&in.set, arguments->fail_above)) {
-		status = KV_EXIT_CHECK;
-	}
-	kv_calibrate_unload(&in);
-	return status;
+	status = kv_is_served_table(table) ? kv_calibrate_score_served(arguments, table, &err)
+	                                   : score_steps(arguments, &err);
+	kv_csv_table_free(table);
+	return status == KV_EXIT_OK || status == KV_EXIT_CHECK ? status : kv_cli_fail(&err);
 }

@@ -71,6 +71,7 @@ KV_ENGINE_PROFILES = \
 	%D%/engines/llama.cpp-2026-08.yaml \
 	%D%/engines/sglang-2026-07.yaml \
 	%D%/engines/trtllm-2026-08.yaml \
+	%D%/engines/trtllm-guaranteed-no-evict.yaml \
 	%D%/engines/vllm-0.11.yaml \
 	%D%/engines/vllm-0.19.yaml \
 	%D%/engines/vllm-2026-08.yaml

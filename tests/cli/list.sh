@@ -3,13 +3,14 @@
 
 run list engines
 expect 'engines' 0 <<END
-name               summary
-llama.cpp-2026-08  llama.cpp of 2026-08 (sizing only)
-sglang-2026-07     SGLang, main branch of 2026-07-20 (sizing only)
-trtllm-2026-08     TensorRT-LLM of 2026-08 (sizing only)
-vllm-0.11          vLLM 0.11 of October 2025
-vllm-0.19          vLLM 0.19 of April 2026
-vllm-2026-08       vLLM, main branch of 2026-08-17
+name                        summary
+llama.cpp-2026-08           llama.cpp of 2026-08 (sizing only)
+sglang-2026-07              SGLang, main branch of 2026-07-20 (sizing only)
+trtllm-2026-08              TensorRT-LLM of 2026-08 (sizing only)
+trtllm-guaranteed-no-evict  TensorRT-LLM 1.x, GUARANTEED_NO_EVICT
+vllm-0.11                   vLLM 0.11 of October 2025
+vllm-0.19                   vLLM 0.19 of April 2026
+vllm-2026-08                vLLM, main branch of 2026-08-17
 END
 
 run list models
