@@ -119,6 +119,8 @@ static void request(void *self, const struct kv_request_record *record)
 	struct kv_results *results = self;
 
 	kv_summary_request(&results->summary, record);
+	if (results->options.watch != NULL)
+		results->options.watch(results->options.watch_context, record);
 	if (results->file[KV_FILE_REQUESTS] != NULL)
 		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record);
 }

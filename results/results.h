@@ -47,6 +47,8 @@ struct kv_results_options {
 	bool save_result;                  /* a copy of summary.json under vLLM's dated name */
 	bool json;                         /* standard output gets summary.json instead of the text */
 	bool quiet;                        /* standard output gets nothing */
+	void (*watch)(void *context, const struct kv_request_record *record);  /* told of every request; may be NULL */
+	void *watch_context;
 };
 
 /* The defaults of interface.md, dir kvsim-out. */

@@ -12,6 +12,7 @@ kvsim_SOURCES = \
 	%D%/cli/measured_run.c %D%/cli/measured_run.h \
 	%D%/cli/options.c %D%/cli/options.h \
 	%D%/cli/progress.c %D%/cli/progress.h \
+	%D%/cli/replay.c %D%/cli/replay.h \
 	%D%/cli/run.c %D%/cli/run.h \
 	%D%/cli/size.c %D%/cli/size.h \
 	%D%/cli/size_explain.c \

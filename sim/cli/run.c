@@ -2,63 +2,19 @@
 
 #include "sim/cli/run.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <jansson.h>
-
-#include "results/results.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
-#include "sim/cli/progress.h"
-#include "sim/deployment.h"
+#include "sim/cli/replay.h"
 #include "sim/memory.h"
-#include "sim/quantity.h"
 #include "sim/scenario.h"
-#include "sim/simulation.h"
-#include "workloads/trace.h"
 
 struct arguments {
 	struct kv_scenario_options options;
-	bool force, json, quiet;
+	struct kv_replay_options replay;
 };
-
-/* Everything one run holds, released in one place. */
-struct run {
-	struct arguments arguments;
-	struct kv_scenario scenario;
-	struct kv_deployment deployment;
-	struct kv_trace *trace;
-	struct kv_results_options results_options;
-	struct kv_run_info info;
-	struct kv_results *results;
-	struct kv_run_budget_line *budget;
-	struct kv_count_line skipped[KV_FAULTS];
-	char *command;
-};
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number)
-{
-	(void)signal_number;
-	interrupted = 1;
-}
-
-/* The first interrupt ends the simulation in good order, a second one the program. */
-static void catch_interrupts(void)
-{
-	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART };
-
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 enum { OPTION_FORCE = 0x300, OPTION_JSON, OPTION_QUIET };
 
@@ -71,13 +27,13 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		state->child_inputs[0] = &arguments->options;
 		return 0;
 	case OPTION_FORCE:
-		arguments->force = true;
+		arguments->replay.force = true;
 		return 0;
 	case OPTION_JSON:
-		arguments->json = true;
+		arguments->replay.json = true;
 		return 0;
 	case OPTION_QUIET:
-		arguments->quiet = true;
+		arguments->replay.quiet = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s' (a trace is named with --trace)", value);
@@ -87,7 +43,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
-static int read_arguments(struct run *run, int argc, char **argv, struct kv_error *err)
+static int read_arguments(struct arguments *arguments, int argc, char **argv, struct kv_error *err)
 {
 	static const struct argp_option own[] = {
 		{ .name = "force", .key = OPTION_FORCE, .doc = "Replace a folder of results", .group = 10 },
@@ -106,273 +62,29 @@ static int read_arguments(struct run *run, int argc, char **argv, struct kv_erro
 		       "engine profile and the model; the manifest lists every value with its source."
 	};
 
-	run->arguments.options.scenario = &run->scenario;
 	if (kv_cli_prepare(argc, argv, &argp, err))
 		return -1;
-	argp_parse(&argp, argc, argv, 0, NULL, &run->arguments);
-	if (run->arguments.options.failed) {
-		*err = run->arguments.options.err;
+	argp_parse(&argp, argc, argv, 0, NULL, arguments);
+	if (arguments->options.failed) {
+		*err = arguments->options.err;
 		return -1;
 	}
 	return 0;
-}
-
-static char *join(int argc, char **argv)
-{
-	size_t length = 0;
-	char *text;
-
-	for (int i = 0; i < argc; i++)
-		length += strlen(argv[i]) + 1;
-	text = kv_calloc(length + 1, 1);
-	for (int i = 0; i < argc; i++)
-		strcat(strcat(text, i ? " " : ""), argv[i]);
-	return text;
-}
-
-
-static int parse_lists(const struct kv_scenario *s, struct kv_results_options *o, struct kv_error *err)
-{
-	if (kv_results_parse_write(s->output.write, &o->write, err))
-		return kv_scenario_fail_in(s, "output.write", err);
-	if (s->output.metric_percentiles != NULL && kv_results_parse_percentiles(s->output.metric_percentiles, o, err))
-		return kv_scenario_fail_in(s, "output.metric_percentiles", err);
-	if (s->output.goodput != NULL && kv_results_parse_goodput(s->output.goodput, o, err))
-		return kv_scenario_fail_in(s, "output.goodput", err);
-	return 0;
-}
-
-static int fill_results_options(struct run *run, struct kv_error *err)
-{
-	const struct kv_scenario *s = &run->scenario;
-	struct kv_results_options *o = &run->results_options;
-
-	kv_results_options_init(o);
-	o->dir = s->output.dir;
-	o->force = run->arguments.force;
-	o->timeline_interval = s->output.timeline_interval;
-	o->warmup = s->warmup;
-	o->save_result = s->output.save_result;
-	o->json = run->arguments.json;
-	o->quiet = run->arguments.quiet;
-	if (s->output.events)
-		o->write |= KV_WRITE_EVENTS;
-	return parse_lists(s, o, err);
-}
-
-static int open_trace(struct run *run, struct kv_error *err)
-{
-	const struct kv_scenario *s = &run->scenario;
-	struct kv_trace_options options;
-
-	if (s->workload.trace == NULL)
-		return kv_fail(err, KV_EXIT_USAGE, "no trace: give --trace FILE ('-' is standard input)");
-	kv_trace_options_init(&options);
-	options.format = s->workload.format;
-	options.time_scale = s->workload.time_scale;
-	options.request_rate = s->workload.request_rate;
-	options.burstiness = s->workload.burstiness;
-	options.seed = s->seed;
-	options.skip_bad_rows = s->workload.skip_bad_rows;
-	options.reorder_time = s->workload.reorder_time;
-	options.reorder_rows = s->workload.reorder_rows;
-	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
-		return kv_scenario_fail_in(s, "workload.rows", err);
-	run->trace = kv_trace_open(s->workload.trace, &options, err);
-	return run->trace == NULL ? -1 : 0;
-}
-
-static json_t *value_json(const struct kv_scenario *scenario, const struct kv_setting *setting)
-{
-	const void *field = (const char *)scenario + setting->key->offset;
-
-	if (setting->text == NULL)
-		return json_null();
-	switch (setting->key->type) {
-	case KV_KEY_BOOL:
-		return json_boolean(*(const bool *)field);
-	case KV_KEY_COUNT:
-	case KV_KEY_BYTES:
-		return json_integer((json_int_t)*(const uint64_t *)field);
-	case KV_KEY_FRACTION:
-	case KV_KEY_NUMBER:
-		return json_real(*(const double *)field);
-	default:
-		return json_string(setting->text);
-	}
-}
-
-/* {"engine.block_size": {"value": 16, "source": "profile vllm-2026-08"}, ...} */
-static json_t *scenario_json(const struct kv_scenario *scenario)
-{
-	json_t *object = json_object();
-	size_t count;
-
-	kv_scenario_keys(&count);
-	for (size_t i = 0; i < count; i++) {
-		const struct kv_setting *setting = &scenario->settings[i];
-
-		json_object_set_new(object, setting->key->path,
-		                    json_pack("{so ss}", "value", value_json(scenario, setting), "source",
-		                              setting->source ? setting->source : "not set"));
-	}
-	return object;
-}
-
-
-static void add_line(struct run *run, const char *item, int64_t bytes, enum kv_provenance source)
-{
-	run->budget[run->info.budget_count++] = (struct kv_run_budget_line){ item, bytes, kv_provenance_name(source) };
-}
-
-/* The lines that led to the size of the pool, and nothing that did not. */
-static void fill_budget(struct run *run)
-{
-	const struct kv_budget *budget = &run->deployment.budget;
-	const struct kv_scenario *s = &run->scenario;
-
-	run->budget = kv_calloc(budget->lines + 1, sizeof *run->budget);
-	run->info.budget = run->budget;
-	if (s->engine.num_gpu_blocks_override > 0) {
-		add_line(run, "num_gpu_blocks_override", (int64_t)(budget->num_blocks * budget->layout.page_bytes),
-		         KV_FROM_USER);
-		return;
-	}
-	for (uint32_t i = 0; i < budget->lines; i++)
-		add_line(run, budget->line[i].item, budget->line[i].bytes, budget->line[i].source);
-	if (s->engine.kv_cache_memory_bytes == 0)
-		add_line(run, "left for the KV cache", budget->kv_bytes, KV_FROM_RULE);
-}
-
-static void fill_pool(struct run *run)
-{
-	const struct kv_budget *budget = &run->deployment.budget;
-	const struct kv_scenario *s = &run->scenario;
-	struct kv_run_info *info = &run->info;
-
-	fill_budget(run);
-	info->num_gpu_blocks = budget->num_blocks;
-	info->usable_blocks = budget->usable_blocks;
-	info->block_size = run->deployment.config.block_size;
-	info->block_bytes = budget->layout.page_bytes;
-	info->kv_bytes_per_token = budget->layout.growing_bytes;
-	info->kv_cache_bytes = budget->num_blocks * budget->layout.page_bytes;
-	info->pool_source = s->engine.num_gpu_blocks_override > 0 ? "num_gpu_blocks_override" :
-	                    s->engine.kv_cache_memory_bytes > 0 ? "kv_cache_memory_bytes" : "memory budget";
-}
-
-static void fill_info(struct run *run)
-{
-	const struct kv_scenario *s = &run->scenario;
-	const struct kv_deployment *d = &run->deployment;
-	struct kv_run_info *info = &run->info;
-
-	info->command = run->command;
-	info->model = d->model->name;
-	info->hardware = d->hardware ? d->hardware->name : NULL;
-	info->engine_profile = d->profile->name;
-	info->latency = kv_scenario_setting(s, "latency.backend")->text;
-	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
-		info->policies[kind] = s->policy[kind];
-	info->oracle = d->oracle;
-	info->tensor_parallel = (uint32_t)s->engine.tensor_parallel_size;
-	info->pipeline_parallel = (uint32_t)s->engine.pipeline_parallel_size;
-	info->data_parallel = 1;
-	info->max_model_len = d->config.max_model_len;
-	fill_pool(run);
-	info->trace = strcmp(s->workload.trace, "-") == 0 ? NULL : s->workload.trace;
-	info->trace_format = kv_trace_format(run->trace)->name;
-	info->trace_has_prefixes = kv_trace_has_prefix_identity(run->trace);
-	info->warnings = (const char *const *)d->warnings.text;
-	info->warning_count = d->warnings.count;
-	info->assumptions = (const char *const *)d->assumptions.text;
-	info->assumption_count = d->assumptions.count;
-	info->seed = s->seed;
-	info->request_rate = kv_scenario_is_set(s, "workload.request_rate") ? s->workload.request_rate : INFINITY;
-	info->burstiness = s->workload.burstiness;
-	info->max_concurrency = (uint32_t)s->workload.max_concurrency;
-	info->start_time = s->start_time;
-	info->scenario = scenario_json(s);
-}
-
-/* Known only when the trace has been read. */
-static int fill_trace_counts(struct run *run, bool partial, struct kv_error *err)
-{
-	const struct kv_trace_counts *counts = kv_trace_counts(run->trace);
-	char text[KV_FINGERPRINT_SIZE], half[17];
-	size_t reasons = 0;
-
-	for (int fault = 0; fault < KV_FAULTS; fault++)
-		if (counts->left_out[fault] > 0)
-			run->skipped[reasons++] =
-				(struct kv_count_line){ kv_fault_name(fault), counts->left_out[fault] };
-	run->info.skipped_rows = run->skipped;
-	run->info.skipped_rows_count = reasons;
-	if (partial)
-		return 0;
-	if (kv_trace_fingerprint(run->trace, text, err))
-		return -1;
-	for (int i = 0; i < 2; i++) {
-		snprintf(half, sizeof half, "%.16s", text + 16 * i);
-		run->info.fingerprint[i] = strtoull(half, NULL, 16);
-	}
-	return 0;
-}
-
-
-static int simulate(struct run *run, struct kv_run_outcome *outcome, struct kv_error *err)
-{
-	const struct kv_run_options options = {
-		.duration = kv_scenario_is_set(&run->scenario, "duration") ? run->scenario.duration : KV_TIME_NONE,
-		.check = run->scenario.check,
-		.interrupt = &interrupted,
-	};
-	struct kv_progress progress;
-	struct kv_source *source = kv_progress_start(&progress, kv_trace_source(run->trace), run->arguments.quiet);
-	int failed;
-
-	catch_interrupts();
-	failed = kv_simulate(&run->deployment.config, source, kv_results_sink(run->results), &options, outcome, err);
-	kv_progress_end(&progress);
-	return failed;
-}
-
-static void print_warnings(const struct run *run)
-{
-	for (size_t i = 0; i < run->deployment.warnings.count && !run->arguments.quiet; i++)
-		fprintf(stderr, "kvsim: warning: %s\n", run->deployment.warnings.text[i]);
-}
-
-static int execute(struct run *run, int argc, char **argv, struct kv_error *err)
-{
-	struct kv_run_outcome outcome;
-
-	run->command = join(argc, argv);
-	if (read_arguments(run, argc, argv, err) || fill_results_options(run, err) ||
-	    kv_deployment_init(&run->deployment, &run->scenario, err) || open_trace(run, err))
-		return -1;
-	print_warnings(run);
-	fill_info(run);
-	run->results = kv_results_open(&run->results_options, &run->info, err);
-	if (run->results == NULL || simulate(run, &outcome, err) || fill_trace_counts(run, outcome.partial, err))
-		return -1;
-	return kv_results_finish(run->results, &outcome, err);
 }
 
 int kv_cli_run(int argc, char **argv)
 {
-	struct run run = { 0 };
+	struct arguments arguments = { 0 };
+	struct kv_scenario scenario;
 	struct kv_error err;
+	char *command = kv_cli_join(argc, argv);
 	int failed;
 
-	kv_scenario_init(&run.scenario);
-	failed = execute(&run, argc, argv, &err);
-	kv_results_free(run.results);
-	kv_trace_close(run.trace);
-	json_decref(run.info.scenario);
-	kv_deployment_fini(&run.deployment);
-	kv_scenario_fini(&run.scenario);
-	free(run.budget);
-	free(run.command);
+	kv_scenario_init(&scenario);
+	arguments.options.scenario = &scenario;
+	arguments.replay.command = command;
+	failed = read_arguments(&arguments, argc, argv, &err) || kv_cli_replay(&scenario, &arguments.replay, &err);
+	kv_scenario_fini(&scenario);
+	free(command);
 	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;
 }

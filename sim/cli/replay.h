@@ -1,0 +1,25 @@
+/* One run from a scenario to its result folder: what kvsim run does, and kvsim compare for each of its variants. */
+#ifndef KV_SIM_CLI_REPLAY_H
+#define KV_SIM_CLI_REPLAY_H
+
+#include <stdbool.h>
+
+#include "sim/error.h"
+#include "sim/record.h"
+#include "sim/scenario.h"
+
+struct kv_replay_options {
+	const char *command;  /* as typed, for the manifest */
+	bool force, json, quiet;
+	void (*watch)(void *context, const struct kv_request_record *record);  /* told of every request; may be NULL */
+	void *watch_context;
+};
+
+/* Resolves and replays the scenario. The first interrupt (SIGINT, SIGTERM) cuts the run, whose files are then written
+ * and marked partial; a second one ends the program. */
+int kv_cli_replay(struct kv_scenario *scenario, const struct kv_replay_options *options, struct kv_error *err);
+
+/* The arguments with blanks between; free() it. */
+char *kv_cli_join(int argc, char **argv);
+
+#endif
