@@ -187,9 +187,12 @@ static int read_profile(const struct kv_node *root, struct kv_engine_profile *pr
 		return -1;
 	if (read_switches(root, profile, err) || read_sizing(root, profile, err) || read_rows(root, profile, err))
 		return -1;
-	if (profile->sizes_only)
+	if (read_efficiency(root, &profile->efficiency, err))
+		return -1;
+	profile->has_overheads = kv_node_get(root, "overheads") != NULL;
+	if (profile->sizes_only && !profile->has_overheads)
 		return 0;
-	return read_overheads(root, &profile->overheads, err) || read_efficiency(root, &profile->efficiency, err) ? -1 : 0;
+	return read_overheads(root, &profile->overheads, err);
 }
 
 static struct kv_engine_profile *from_tree(struct kv_node *tree, const char *name, struct kv_error *err)

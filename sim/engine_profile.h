@@ -25,7 +25,8 @@ struct kv_engine_profile {
 	bool override_is_checked;  /* one request of max_model_len must fit a block override too */
 	bool sizes_only;           /* its memory is known, its scheduler is not built: run refuses it */
 	struct kv_sizing_rule sizing;
-	struct kv_overheads overheads;  /* all given */
+	bool has_overheads;        /* some of the profiles that only size have step times, some do not */
+	struct kv_overheads overheads;  /* all given, if any */
 	struct kv_efficiency efficiency;  /* NAN = the hardware profile's */
 	const struct kv_node *engine, *policies, *implies;  /* mappings of defaults; rows of {if, then, unless_given} */
 	const struct kv_node *devices;

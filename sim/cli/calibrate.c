@@ -146,6 +146,8 @@ static int load(const struct kv_calibrate_arguments *a, const char *path, const 
 	in->engine = kv_engine_profile_load(a->engine ? a->engine : KV_CALIBRATE_DEFAULT_ENGINE, err);
 	if (!in->engine)
 		return -1;
+	if (!in->engine->has_overheads)
+		return kv_fail(err, KV_EXIT_USAGE, "engine profile %s has no step times", in->engine->name);
 	in->measurements = kv_measurements_read(path, &filter, err);
 	if (!in->measurements)
 		return -1;

@@ -68,12 +68,15 @@ KV_HARDWARE_PROFILES = \
 	%D%/hardware/rtx-4090.yaml \
 	%D%/hardware/rtx-pro-6000.yaml
 KV_ENGINE_PROFILES = \
+	%D%/engines/eager-2023.yaml \
 	%D%/engines/llama.cpp-2026-08.yaml \
 	%D%/engines/sglang-2026-07.yaml \
+	%D%/engines/trtllm-2024.yaml \
 	%D%/engines/trtllm-2026-08.yaml \
 	%D%/engines/trtllm-guaranteed-no-evict.yaml \
 	%D%/engines/vllm-0.11.yaml \
 	%D%/engines/vllm-0.19.yaml \
+	%D%/engines/vllm-0.5.yaml \
 	%D%/engines/vllm-2026-08.yaml
 KV_PROFILE_FILES = $(KV_ENGINE_PROFILES) $(KV_HARDWARE_PROFILES) $(KV_MODEL_PROFILES)
 
