@@ -190,12 +190,12 @@ static bool schedule_running(struct kv_engine *engine, uint32_t *at)
 	struct kv_live *live = &engine->live[id];
 	bool steady = live->steady;
 	uint32_t tokens = steady ? 1 : tokens_wanted(engine, live->prompt + live->generated - live->computed);
-	bool alone = engine->running_count == 1;
 
 	tokens = (uint32_t)kv_min(tokens, engine->budget);
 	while (!(steady ? grow_steady(engine, id) : kv_live_grow(engine, id, tokens))) {
 		uint32_t victim = choose_victim(engine);
 		bool earlier = victim < *at;
+		bool alone = engine->running_count == 1;
 
 		preempt(engine, victim, earlier && engine->live[engine->running[victim]].steady);
 		if (victim == *at) {
