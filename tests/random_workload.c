@@ -21,6 +21,7 @@ struct plan {
 	bool explicit_ids;
 	bool wants_salts;
 	bool crowd;           /* many requests at once, with long outputs */
+	bool starved;         /* prompts about as large as the pool, and no gate: the land of stalls and livelocks */
 	kv_time now;
 };
 
@@ -55,6 +56,20 @@ static void set_random_policy(struct plan *plan, enum kv_policy_kind kind)
 	for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
 		if ((*p)->kind == kind && chosen-- == 0)
 			test_workload_set_policy(plan->workload, kind, (*p)->name);
+}
+
+static void starve(struct plan *plan)
+{
+	struct kv_engine_config *config = &plan->workload->config;
+
+	config->usable_blocks = kv_ceil_div(plan->typical, config->block_size) * config->groups * between(plan, 5, 12) / 10 + 1;
+	config->refuse_impossible = false;
+	config->max_num_seqs = between(plan, 1, 4);
+	config->max_num_batched_tokens = between(plan, 2, plan->typical + 2);
+	config->long_prefill_token_threshold = chance(plan, 50) ? between(plan, 1, plan->typical) : 0;
+	test_workload_set_policy(plan->workload, KV_POLICY_ADMISSION, "greedy");
+	if (chance(plan, 60))
+		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
 }
 
 /* Contiguous allocation goes with prefix none and one group of full attention. */
@@ -189,6 +204,8 @@ static void choose_deployment(struct plan *plan)
 		set_group(plan, 0, KV_GROUP_FULL, 0);
 	}
 	choose_limits(plan);
+	if (plan->starved)
+		starve(plan);
 	choose_times(plan);
 	test_workload_set_caps(plan->workload);
 }
@@ -346,6 +363,7 @@ void test_workload_random(struct test_workload *workload, uint64_t seed)
 	gsl_rng_set(plan.rng, (unsigned long)seed);
 	test_workload_init(workload);
 	plan.crowd = chance(&plan, 3);
+	plan.starved = !plan.crowd && chance(&plan, 5);
 	choose_deployment(&plan);
 	plan.blocks_by_hash = chance(&plan, 15);
 	plan.explicit_ids = chance(&plan, 50);

@@ -183,12 +183,14 @@ static void record_text(const void *item, char *text, size_t size)
 
 	snprintf(text, size,
 	         "request %llu %s/%s arrival=%lld sent=%lld queued=%lld admitted=%lld first=%lld finish=%lld retrieval=%lld "
-	         "frontend=%lld preempted=%lld (before first %lld) prompt=%u output=%u cached=%u external=%llu "
+	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld preempted=%lld (before first %lld) prompt=%u output=%u cached=%u external=%llu "
 	         "computed=%llu recomputed=%llu preemptions=%u block_ns=%llu:%llu", u(r->index),
 	         kv_status_name(r->status), r->status == KV_FINISHED || r->status == KV_REFUSED || r->reason != 0 ?
 	         kv_reason_name(r->reason) : "", (long long)r->arrival, (long long)r->sent, (long long)r->queued,
 	         (long long)r->admitted, (long long)r->first_token, (long long)r->finish, (long long)r->retrieval,
-	         (long long)r->frontend, (long long)r->preempted, (long long)r->preempted_before_first,
+	         (long long)r->frontend, (long long)r->queue_for[KV_WAIT_BLOCKS],
+	         (long long)r->queue_for[KV_WAIT_SEQUENCE_SLOTS], (long long)r->queue_for[KV_WAIT_TOKEN_BUDGET],
+	         (long long)r->prefill_own, (long long)r->preempted, (long long)r->preempted_before_first,
 	         r->prompt_tokens, r->output_tokens, r->cached_tokens, u(r->external_tokens), u(r->computed_tokens),
 	         u(r->recomputed_tokens), r->preemptions, u((uint64_t)(r->block_ns >> 64)), u((uint64_t)r->block_ns));
 }
@@ -299,6 +301,24 @@ static bool check_records(const struct run_log *log, char *text, size_t size)
 	return false;
 }
 
+static bool check_times(const struct run_log *log, char *text, size_t size)
+{
+	for (size_t i = 0; i < log->record_count; i++) {
+		const struct kv_request_record *r = &log->records[i];
+		kv_time waited = 0;
+
+		for (int reason = 0; reason < KV_WAIT_RESOURCES; reason++)
+			waited += r->queue_for[reason];
+		if ((r->queued != KV_TIME_NONE && r->queued != r->sent + r->retrieval + r->frontend) ||
+		    (r->admitted != KV_TIME_NONE && r->admitted != r->queued + waited) ||
+		    (r->first_token != KV_TIME_NONE && r->first_token < r->admitted + r->prefill_own)) {
+			record_text(r, text, size);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool check_computed(const struct run_log *log, char *text, size_t size)
 {
 	for (size_t i = 0; i < log->record_count; i++) {
@@ -343,6 +363,6 @@ static bool check_steps(const struct run_log *log, char *text, size_t size)
 
 bool run_log_consistent(const struct run_log *log, char *text, size_t size)
 {
-	return check_records(log, text, size) && check_computed(log, text, size) && check_states(log, text, size) &&
+	return check_records(log, text, size) && check_times(log, text, size) && check_computed(log, text, size) && check_states(log, text, size) &&
 	       check_steps(log, text, size);
 }

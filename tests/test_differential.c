@@ -21,7 +21,7 @@
 #include "tests/run_log.h"
 
 #define SEEDS_A_PROCESS 50
-#define SECONDS_A_PROCESS 120
+#define SECONDS_A_PROCESS 60
 #define KEEP_MAX 256
 
 struct arguments {

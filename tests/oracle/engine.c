@@ -731,8 +731,12 @@ static void settle_computed(struct oracle_engine *engine, struct oracle_request 
 {
 	uint64_t end = request->computed + request->scheduled;
 
-	if (request->generated == 0)
+	if (request->generated == 0 && request->scheduled > 0) {
+		kv_integral share = (kv_integral)(engine->step.end - engine->step.start) * request->scheduled;
+
 		request->record.computed_tokens += request->scheduled;
+		request->record.prefill_own += (kv_time)(share / engine->step.scheduled_tokens);
+	}
 	if (request->computed < request->highest)
 		request->record.recomputed_tokens += kv_min(end, request->highest) - request->computed;
 	if (is_decode(request))
@@ -956,10 +960,22 @@ static void charge_blocks(struct oracle_engine *engine, kv_time duration)
 	}
 }
 
+/* All of the queue waits for what stopped its head. */
+static void charge_queue(struct oracle_engine *engine, kv_time duration)
+{
+	for (size_t i = 0; i < engine->waiting.count; i++) {
+		struct oracle_request *request = engine->waiting.items[i];
+
+		if (request->record.admitted == KV_TIME_NONE)
+			request->record.queue_for[engine->reason] += duration;
+	}
+}
+
 void oracle_engine_advance(struct oracle_engine *engine, kv_time time)
 {
 	oracle_engine_count(engine);
 	charge_blocks(engine, time - engine->now);
+	charge_queue(engine, time - engine->now);
 	if (engine->sink->advance != NULL)
 		engine->sink->advance(engine->sink->self, &engine->state, time);
 	engine->now = time;

@@ -145,6 +145,8 @@ static void fetch_next(struct run *run)
 static void tell_fate(struct run *run, struct oracle_request *request)
 {
 	request->record.output_tokens = request->generated;
+	if (request->record.admitted == KV_TIME_NONE)
+		memset(request->record.queue_for, 0, sizeof request->record.queue_for);
 	if (run->sink->request != NULL)
 		run->sink->request(run->sink->self, &request->record);
 	oracle_list_remove(&run->unfinished, request);
