@@ -22,6 +22,7 @@ struct simulation {
 	bool may_schedule;           /* something happened since the last attempt */
 	struct kv_request next;      /* the pending arrival */
 	bool has_next;
+	bool arriving;               /* it is arriving right now */
 	struct kv_heap events;       /* sends and enqueues: (time, kind, index) */
 	uint32_t *held;              /* clients that wait for others to finish: a ring */
 	size_t held_capacity;
@@ -65,16 +66,28 @@ static void hold(struct simulation *sim, uint32_t id)
 	sim->engine.state.waiting[KV_WAIT_CLIENT]++;
 }
 
-static void leave(struct simulation *sim, uint32_t id)
+static void tell_source(struct simulation *sim, uint64_t index, bool finished)
 {
+	struct kv_source *source = sim->source;
+
+	if (source->ended != NULL &&
+	    source->ended(source, index, finished, sim->now, sim->arriving ? NULL : &sim->next, sim->has_next))
+		sim->has_next = true;
+}
+
+static void leave(struct simulation *sim, uint32_t id, bool finished)
+{
+	uint64_t index = sim->engine.live[id].index;
+
 	kv_live_end(&sim->engine, id);
 	sim->engine.state.in_flight--;
 	release_held(sim);
+	tell_source(sim, index, finished);
 }
 
 static void finished(void *context, uint32_t id)
 {
-	leave(context, id);
+	leave(context, id, true);
 }
 
 static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
@@ -82,7 +95,7 @@ static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
 	kv_engine_event(&sim->engine, KV_EVENT_REFUSE, id, sim->now, sim->engine.live[id].prompt, 0, kv_reason_name(reason));
 	sim->engine.state.refusals++;
 	kv_live_record(&sim->engine, id, KV_REFUSED, reason, sim->now);
-	leave(sim, id);
+	leave(sim, id, false);
 }
 
 static void enqueue(struct simulation *sim, uint32_t id)
@@ -121,6 +134,7 @@ static int arrive(struct simulation *sim, struct kv_error *err)
 	uint32_t id = kv_live_create(&sim->engine, &sim->next);
 	uint32_t cap = sim->engine.config->max_concurrency;
 
+	sim->arriving = true;
 	sim->engine.state.arrivals++;
 	kv_engine_event(&sim->engine, KV_EVENT_ARRIVE, id, sim->now, sim->engine.live[id].prompt, 0, "");
 	if (cap != 0 && sim->engine.state.in_flight >= cap) {
@@ -129,6 +143,7 @@ static int arrive(struct simulation *sim, struct kv_error *err)
 		sim->engine.state.in_flight++;
 		send(sim, id);
 	}
+	sim->arriving = false;
 	return read_next(sim, err);
 }
 

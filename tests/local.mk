@@ -162,6 +162,11 @@ test_number_SOURCES = %D%/test_number.c %D%/support.h
 test_number_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_number_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_dependents
+test_dependents_SOURCES = %D%/test_dependents.c %D%/support.h
+test_dependents_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_dependents_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_window
 test_window_SOURCES = %D%/test_window.c %D%/support.h
 test_window_CPPFLAGS = $(KV_TEST_CPPFLAGS)

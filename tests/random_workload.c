@@ -355,6 +355,20 @@ static void disorder(struct plan *plan)
 	qsort(workload->requests, workload->count, sizeof *workload->requests, by_arrival);
 }
 
+/* Conversations: some requests follow the end of an earlier one, at once or after a while. */
+static void make_dependent(struct plan *plan)
+{
+	struct test_workload *workload = plan->workload;
+	uint32_t share = PICK(plan, 20, 50, 90);
+
+	for (size_t i = 1; i < workload->count; i++)
+		if (chance(plan, share))
+			test_workload_depend(workload, (struct test_dependency){
+				.index = i, .after = chance(plan, 50) ? i - 1 : between(plan, 0, (uint32_t)i - 1),
+				.think = chance(plan, 40) ? 0 : workload->fixed_step * between(plan, 1, 20) / 3
+			});
+}
+
 void test_workload_random(struct test_workload *workload, uint64_t seed)
 {
 	struct plan plan = {.rng = gsl_rng_alloc(gsl_rng_mt19937), .workload = workload};
@@ -373,6 +387,8 @@ void test_workload_random(struct test_workload *workload, uint64_t seed)
 		add_request(&plan);
 	if (chance(&plan, 15))
 		disorder(&plan);
+	if (chance(&plan, 20))
+		make_dependent(&plan);
 	gsl_rng_free(plan.rng);
 }
 

@@ -224,6 +224,85 @@ START_TEST(a_line_may_be_longer_than_any_buffer)
 }
 END_TEST
 
+/* --- rows that depend on others ------------------------------------------------------------------------------------- */
+
+#define HA "request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\n"
+
+static bool end(uint64_t index, kv_time time)
+{
+	return kv_trace_source(trace)->ended(kv_trace_source(trace), index, true, time, &request, true);
+}
+
+START_TEST(a_dependent_row_arrives_a_think_time_after_the_end_of_another)
+{
+	open_text(TEXT(HA "a,0,1,1,,\nb,,2,1,a,2.5\nc,10,3,1,,\nd,5,4,1,b,\n"));
+	expect_next(0, 1, 1);
+	expect_next(10 * KV_SECOND, 3, 1);
+	ck_assert(end(0, 4 * KV_SECOND));
+	ck_assert_int_eq(request.arrival, 6500 * KV_MILLISECOND);
+	ck_assert_uint_eq(request.index, 1);
+	expect_next(10 * KV_SECOND, 3, 1);
+	ck_assert(!end(1, 12 * KV_SECOND));
+	expect_next(12 * KV_SECOND, 4, 1);
+	expect_end();
+	ck_assert_uint_eq(kv_trace_counts(trace)->emitted, 4);
+	ck_assert_uint_eq(kv_trace_counts(trace)->dependent_rows, 2);
+}
+END_TEST
+
+START_TEST(a_row_can_wait_for_several_others)
+{
+	open_text(TEXT(HA "a,0,1,1,,\nb,0,2,1,,\nc,,3,1,a b,1\n"));
+	expect_next(0, 1, 1);
+	expect_next(0, 2, 1);
+	ck_assert(!end(1, 9 * KV_SECOND));
+	ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, true, 4 * KV_SECOND, NULL, false));
+	expect_next(10 * KV_SECOND, 3, 1);
+	expect_end();
+}
+END_TEST
+
+START_TEST(nothing_follows_what_was_refused_unless_asked_for)
+{
+	for (int go_on = 0; go_on < 2; go_on++) {
+		options.go_on_after_refusal = go_on == 1;
+		kv_trace_close(trace);
+		open_text(TEXT(HA "a,0,1,1,,\nb,,2,1,a,1\nc,,3,1,b,1\n"));
+		expect_next(0, 1, 1);
+		ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, false, 0, NULL, false));
+		if (go_on)
+			expect_next(KV_SECOND, 2, 1);
+		else
+			expect_end();
+		ck_assert_uint_eq(kv_trace_counts(trace)->left_out[KV_FAULT_ABANDONED], go_on ? 0 : 2);
+		ck_assert_uint_eq(kv_trace_counts(trace)->waiting, go_on ? 1 : 0);
+	}
+}
+END_TEST
+
+START_TEST(an_open_loop_takes_recorded_times)
+{
+	options.open_loop = true;
+	open_text(TEXT(HA "a,0,1,1,,\nb,7,2,1,a,1\n"));
+	expect_next(0, 1, 1);
+	expect_next(7 * KV_SECOND, 2, 1);
+	expect_end();
+	ck_assert_uint_eq(kv_trace_counts(trace)->dependent_rows, 0);
+}
+END_TEST
+
+START_TEST(a_row_too_far_behind_what_it_depends_on_is_an_error)
+{
+	struct kv_error err = {0};
+
+	options.reorder_rows = 1;
+	trace = kv_trace_open(kv_write_file(path, TEXT(HA "a,0,1,1,,\nb,1,1,1,,\nc,2,1,1,,\nd,,2,1,a,1\n")), &options, &err);
+	ck_assert_ptr_null(trace);
+	ck_assert_msg(strstr(err.text, ":5: after: what it depends on lies further back than rows are put in order") != NULL,
+	              "%s", err.text);
+}
+END_TEST
+
 /* --- options -------------------------------------------------------------------------------------------------------- */
 
 START_TEST(a_range_of_rows_starts_its_own_clock_and_keeps_names)
@@ -414,6 +493,11 @@ int main(void)
 	tcase_add_test(tc, mooncake_ids_are_blocks_of_512_and_keep_64_bits);
 	tcase_add_test(tc, azure_times_keep_seven_digits_and_count_from_the_first_row);
 	tcase_add_test(tc, a_line_may_be_longer_than_any_buffer);
+	tcase_add_test(tc, a_dependent_row_arrives_a_think_time_after_the_end_of_another);
+	tcase_add_test(tc, a_row_can_wait_for_several_others);
+	tcase_add_test(tc, nothing_follows_what_was_refused_unless_asked_for);
+	tcase_add_test(tc, an_open_loop_takes_recorded_times);
+	tcase_add_test(tc, a_row_too_far_behind_what_it_depends_on_is_an_error);
 	tcase_add_test(tc, a_range_of_rows_starts_its_own_clock_and_keeps_names);
 	tcase_add_test(tc, ranges_are_written_like_slices);
 	tcase_add_test(tc, time_scale_multiplies_arrivals);

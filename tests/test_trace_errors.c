@@ -7,6 +7,7 @@
 #define TEXT(literal) literal, sizeof literal - 1
 #define H3 "arrival_s,prompt_tokens,output_tokens\n"
 #define HP "arrival_s,prompt,output_tokens\n"
+#define HA "request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\n"
 #define HI "request_id,arrival_s,prompt,output_tokens\n"
 
 struct bad {
@@ -38,7 +39,7 @@ static const struct bad table[] = {
 	{TEXT(H3 "0,1,1\n1,1\n"), "columns", ":3: 2 fields; allowed: 3, as in the header"},
 	{TEXT(H3 "0,1,1\n\n1,1,1,1\n"), "columns", ":4: 4 fields; allowed: 3, as in the header"},
 	{TEXT(H3 "0,1,1\n1,,1\n"), "missing_field", ":3: prompt: neither prompt nor prompt_tokens is given"},
-	{TEXT(H3 "0,1,1\n,1,1\n"), "missing_field", ":3: arrival_s: is empty, and every row needs it"},
+	{TEXT(H3 "0,1,1\n,1,1\n"), "missing_field", ":3: arrival_s: is missing, and every row that does not depend on another needs it"},
 	{TEXT(H3 "0,1,1\n1,1,\n"), "missing_field", ":3: output_tokens: is empty"},
 	{TEXT(H3 "0,1,1\nabc,1,1\n"), "not_a_number", ":3: arrival_s: 'abc' is not a number; allowed: a decimal number from"},
 	{TEXT(H3 "0,1,1\nNaN,1,1\n"), "not_a_number", ":3: arrival_s: 'NaN' is not a number"},
@@ -77,6 +78,13 @@ static const struct bad table[] = {
 	{TEXT(HI "x,0,a:5,4\ny,1,@x:5,1\n"), "bad_reference", ":3: prompt: @x:5: that request generates 4 tokens"},
 	{TEXT(HP "0,a:5,1\n1,@r1:1,1\n"), "bad_reference", ":3: prompt: @r1: no request of that id stands earlier"},
 	{TEXT(HP "0,a:5,1\n1,@other:1,1\n"), "bad_reference", ":3: prompt: @other: no request of that id stands earlier"},
+	/* rows that depend on others */
+	{TEXT(HA "a,0,5,1,,\nb,,5,1,c,1\n"), "bad_reference", ":3: after: 'c': no request of that id stands earlier"},
+	{TEXT(HA "a,0,5,1,,\nb,,5,1,b,1\n"), "bad_reference", ":3: after: 'b': no request of that id stands earlier"},
+	{TEXT(HA "a,0,5,1,,\nb,,5,1,,\n"), "missing_field",
+	 ":3: arrival_s: is missing, and every row that does not depend on another needs it"},
+	{TEXT(HA "a,0,5,1,,\nb,1,5,1,,2\n"), "bad_reference", ":3: think_s: is given without after; allowed: both or neither"},
+	{TEXT(HA "a,0,5,1,,\nb,,5,1,a,-1\n"), "negative", ":3: think_s: '-1' is negative"},
 	/* JSON lines */
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n{\"arrival_s\":\n"), "syntax", ":2: column "},
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n[1]\n"), "syntax",
@@ -89,8 +97,8 @@ static const struct bad table[] = {
 	      "{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1,\"tenent\":\"a\"}\n"),
 	 "unknown_key", ":2: unknown key 'tenent': did you mean 'tenant'?"},
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n"
-	      "{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1,\"after\":\"r0\"}\n"),
-	 "not_built", ":2: after: is not built yet"},
+	      "{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1,\"ttl_s\":5}\n"),
+	 "not_built", ":2: ttl_s: is not built yet"},
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n"
 	      "{\"arrival_s\":\"1\",\"prompt_tokens\":5,\"output_tokens\":1}\n"),
 	 "not_a_number", ":2: arrival_s: '\"1\"' is not a number"},

@@ -64,6 +64,7 @@ void test_workload_fini(struct test_workload *workload)
 {
 	for (size_t i = 0; i < workload->count; i++)
 		test_request_fini(&workload->requests[i]);
+	free(workload->dependencies);
 	free(workload->requests);
 	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
 		free(workload->policy[kind]);
@@ -102,6 +103,13 @@ void test_request_append_segment(struct kv_request *request, struct kv_segment s
 	request->prompt_tokens += segment.length;
 }
 
+void test_workload_depend(struct test_workload *workload, struct test_dependency dependency)
+{
+	workload->dependencies = kv_grow(workload->dependencies, &workload->dependency_capacity,
+	                                 workload->dependency_count + 1, sizeof *workload->dependencies);
+	workload->dependencies[workload->dependency_count++] = dependency;
+}
+
 void test_request_append(struct kv_request *request, const char *name, uint32_t length)
 {
 	bool output = name[0] == '@';
@@ -129,21 +137,96 @@ void test_workload_set_caps(struct test_workload *workload)
 
 /* --- one run ------------------------------------------------------------------------------------------------------------ */
 
+enum progress { WAITS, DUE, GIVEN };
+
 struct workload_source {
 	struct kv_source source;
 	const struct test_workload *workload;
-	size_t next;
+	enum progress *progress;   /* of each request */
+	kv_time *arrival;
+	size_t given;              /* the last one that was handed out */
 };
+
+static const struct test_dependency *find_dependency(const struct test_workload *workload, size_t at)
+{
+	for (size_t i = 0; i < workload->dependency_count; i++)
+		for (size_t j = 0; j < workload->count; j++)
+			if (workload->dependencies[i].index == workload->requests[at].index &&
+			    workload->dependencies[i].after == workload->requests[j].index)
+				return &workload->dependencies[i];
+	return NULL;
+}
+
+/* The first that is due, or the workload's count. */
+static size_t first_due(const struct workload_source *self)
+{
+	size_t first = self->workload->count;
+
+	for (size_t i = 0; i < self->workload->count; i++)
+		if (self->progress[i] == DUE &&
+		    (first == self->workload->count || self->arrival[i] < self->arrival[first] ||
+		     (self->arrival[i] == self->arrival[first] &&
+		      self->workload->requests[i].index < self->workload->requests[first].index)))
+			first = i;
+	return first;
+}
 
 static int next_request(struct kv_source *source, struct kv_request *out, struct kv_error *err)
 {
 	struct workload_source *self = (struct workload_source *)source;
+	size_t first = first_due(self);
 
 	(void)err;
-	if (self->next == self->workload->count)
+	if (first == self->workload->count)
 		return 0;
-	*out = self->workload->requests[self->next++];
+	*out = self->workload->requests[first];
+	out->arrival = self->arrival[first];
+	self->progress[first] = GIVEN;
+	self->given = first;
 	return 1;
+}
+
+static bool request_ended(struct kv_source *source, uint64_t index, bool finished, kv_time time,
+                          struct kv_request *pending, bool has_pending)
+{
+	struct workload_source *self = (struct workload_source *)source;
+	struct kv_error err;
+	size_t before = self->given;
+
+	(void)finished;
+	for (size_t i = 0; i < self->workload->count; i++) {
+		const struct test_dependency *dependency =
+			self->progress[i] == WAITS ? find_dependency(self->workload, i) : NULL;
+
+		if (dependency == NULL || dependency->after != index)
+			continue;
+		self->progress[i] = DUE;
+		self->arrival[i] = time + dependency->think;
+	}
+	if (pending == NULL)
+		return false;
+	if (has_pending)
+		self->progress[before] = DUE;
+	return next_request(source, pending, &err) == 1 && (!has_pending || self->given != before);
+}
+
+static void source_init(struct workload_source *self, const struct test_workload *workload)
+{
+	*self = (struct workload_source){.source = {.next = next_request}, .workload = workload};
+	self->progress = kv_calloc(workload->count, sizeof *self->progress);
+	self->arrival = kv_calloc(workload->count, sizeof *self->arrival);
+	for (size_t i = 0; i < workload->count; i++) {
+		self->progress[i] = find_dependency(workload, i) != NULL ? WAITS : DUE;
+		self->arrival[i] = workload->requests[i].arrival;
+	}
+	if (workload->dependency_count > 0)
+		self->source.ended = request_ended;
+}
+
+static void source_fini(struct workload_source *self)
+{
+	free(self->progress);
+	free(self->arrival);
 }
 
 static void parse_policies(const struct test_workload *workload, struct kv_engine_config *config)
@@ -159,11 +242,12 @@ static void parse_policies(const struct test_workload *workload, struct kv_engin
 void test_workload_run(const struct test_workload *workload, test_engine engine, struct kv_sink *sink,
                        struct kv_run_outcome *outcome)
 {
-	struct workload_source source = {.source.next = next_request, .workload = workload};
+	struct workload_source source;
 	struct kv_engine_config config = workload->config;
 	struct kv_latency *latency;
 	struct kv_error err;
 
+	source_init(&source, workload);
 	parse_policies(workload, &config);
 	latency = workload->roofline != NULL ? kv_latency_roofline(workload->roofline) :
 	                                       kv_latency_fixed(workload->fixed_step);
@@ -171,6 +255,7 @@ void test_workload_run(const struct test_workload *workload, test_engine engine,
 	if (engine(&config, &source.source, sink, &workload->options, outcome, &err) != 0)
 		give_up(err.text);
 	kv_latency_free(latency);
+	source_fini(&source);
 	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
 		kv_policy_use_fini(&config.policy[kind]);
 }

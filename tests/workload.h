@@ -10,6 +10,12 @@
 #include "sim/request.h"
 #include "sim/simulation.h"
 
+/* The request of this index arrives `think` after the one of index `after` has ended, instead of at its own time. */
+struct test_dependency {
+	uint64_t index, after;
+	kv_time think;
+};
+
 struct test_workload {
 	struct kv_engine_config config;          /* policies and latency are filled for each run */
 	char *policy[KV_POLICY_KINDS];           /* as a user would write them; owned */
@@ -18,6 +24,8 @@ struct test_workload {
 	struct kv_run_options options;
 	struct kv_request *requests;             /* in order of arrival; strings and segments are owned */
 	size_t count, capacity;
+	struct test_dependency *dependencies;    /* at most one a request; one on a request that is not here is none */
+	size_t dependency_count, dependency_capacity;
 };
 
 typedef int (*test_engine)(const struct kv_engine_config *, struct kv_source *, struct kv_sink *,
@@ -31,6 +39,7 @@ void test_workload_set_policy(struct test_workload *workload, enum kv_policy_kin
 
 /* A copy of the request with index = its place; strings that are NULL become "", id and prompt may be NULL. */
 struct kv_request *test_workload_add(struct test_workload *workload, const struct kv_request *request);
+void test_workload_depend(struct test_workload *workload, struct test_dependency dependency);
 /* Appends a segment to the prompt. A name that begins with '@' is what the request of that id generates. */
 void test_request_append(struct kv_request *request, const char *name, uint32_t length);
 void test_request_append_segment(struct kv_request *request, struct kv_segment segment);

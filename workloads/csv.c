@@ -123,6 +123,8 @@ static void finish_row(struct csv_reader *csv)
 		csv->table->finish(csv->owner, csv->row);
 	if (kv_trace_accept(csv->trace) != 0)
 		csv->failed = true;
+	else if (!csv->row->faulty && csv->table->taken != NULL)
+		csv->table->taken(csv->owner, csv->row);
 }
 
 /* Columns go by position; the first row is a header if it does not begin with a number. */

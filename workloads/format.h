@@ -36,6 +36,8 @@ enum kv_fault {
 	KV_FAULT_DUPLICATE_ID,
 	KV_FAULT_REFERENCE,     /* "@id" of no earlier request, or beyond its output */
 	KV_FAULT_OUT_OF_ORDER,  /* earlier than the reordering window reaches back */
+	KV_FAULT_DEPENDENCY,    /* what it depends on lies too far back, or outside the rows that were asked for */
+	KV_FAULT_ABANDONED,     /* what it depends on was refused or dropped: counted while the trace is replayed */
 	KV_FAULT_FAILED,        /* the trace recorded a failed request: always left out */
 	KV_FAULT_FILTERED,      /* a parameter of the format asks for other rows: always left out */
 	KV_FAULTS
@@ -52,11 +54,21 @@ struct kv_text {
 	uint32_t length;
 };
 
+/* A row that depends on nothing: where it stands among them. */
+struct kv_root {
+	kv_time arrival;
+	uint64_t index;
+};
+
 /* What a reader has found in one row of the file. kv_row_begin() sets the defaults. */
 struct kv_row {
 	uint64_t line;
 	uint64_t index;              /* of the data row in the file, from 0: set by kv_trace_begin */
-	kv_time arrival;             /* on the trace's own clock */
+	kv_time arrival;             /* on the trace's own clock; KV_TIME_NONE where the file does not say */
+	kv_time think;               /* between the end of the last row that it depends on and its own arrival */
+	uint64_t *after;             /* indexes of rows before it that must end before it can arrive */
+	size_t after_count, after_capacity;
+	struct kv_root root;         /* of the rows that those depend on in the end, the last to arrive */
 	kv_time retrieval;
 	kv_time deadline;
 	int64_t priority;
@@ -75,6 +87,10 @@ struct kv_row {
 	char fault_text[700];        /* "field: what was found; what is allowed" */
 };
 
+/* The row depends on one that was accepted before, with that one's root. */
+void kv_row_depend(struct kv_row *row, uint64_t index, struct kv_root root);
+/* The row's own root, once all that it depends on is known. */
+struct kv_root kv_row_root(const struct kv_row *row);
 void kv_row_segment(struct kv_row *row, enum kv_stream_kind kind, uint64_t stream, uint32_t length);
 struct kv_text kv_row_text(struct kv_row *row, const char *text, size_t length);
 static inline const char *kv_row_string(const struct kv_row *row, struct kv_text text)
@@ -121,6 +137,8 @@ struct kv_table {
 	int (*header)(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err);
 	/* Completes and checks a row before it is accepted; not called for one that is faulty already. May be NULL. */
 	void (*finish)(void *owner, struct kv_row *row);
+	/* The row has been accepted and not left out. May be NULL. */
+	void (*taken)(void *owner, const struct kv_row *row);
 	void (*close)(void *owner);  /* may be NULL */
 };
 

@@ -98,7 +98,11 @@ static int take_line(struct jsonl_reader *jsonl, const char *text, size_t length
 	else
 		read_object(jsonl, row, object);
 	json_decref(object);
-	return kv_trace_accept(jsonl->trace);
+	if (kv_trace_accept(jsonl->trace) != 0)
+		return -1;
+	if (!row->faulty && jsonl->table->taken != NULL)
+		jsonl->table->taken(jsonl->owner, row);
+	return 0;
 }
 
 static void keep_partial(struct jsonl_reader *jsonl, const char *text, size_t length)

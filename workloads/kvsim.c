@@ -4,6 +4,10 @@
  * length follows the last colon. "@id" names what request id generates: it stands earlier in the file and generates at
  * least that many tokens. Where ids are explicit, that and their uniqueness are checked; where rows are called r0, r1, ...
  * by default, a reference is only checked to point backwards.
+ *
+ * A row with `after` arrives think_s after the last of the requests named there has ended; in JSON lines, and where
+ * prompts refer to them, requests need explicit ids to be named. What they depend on stands before them, so that there are
+ * no cycles.
  */
 #include "config.h"
 
@@ -23,10 +27,20 @@ enum { SECONDS = 9, NAME_SHOWN = 80 };
 
 #define SEGMENT_ALLOWED "name:length segments separated by blanks, lengths from 1 to 1000000000"
 
+/* What is remembered of a request that others may depend on. */
+struct place {
+	uint64_t index;
+	struct kv_root root;
+};
+
 struct native {
 	struct kv_trace *trace;
-	bool explicit_ids;   /* a request_id has been seen, or its column */
-	struct kv_ids ids;
+	bool explicit_ids;      /* a request_id has been seen, or its column, or one that refers to ids */
+	bool dependencies;      /* rows may depend on others */
+	struct kv_ids ids;      /* name hash to output tokens */
+	struct kv_ids numbers;  /* name hash to number in places; only with dependencies */
+	struct place *places;
+	size_t place_count, place_capacity;
 };
 
 /* The number k of a name of the form r<k>, as rows are called by default; UINT64_MAX for others. */
@@ -135,6 +149,49 @@ static void read_prompt_json(void *owner, struct kv_row *row, const json_t *list
 	}
 }
 
+static void add_dependency(struct native *native, struct kv_row *row, const char *id, size_t length)
+{
+	const uint32_t *number = kv_ids_find(&native->numbers, kv_name_hash(id, (uint32_t)length));
+
+	if (number != NULL)
+		kv_row_depend(row, native->places[*number].index, native->places[*number].root);
+	else
+		kv_row_fault(row, KV_FAULT_REFERENCE, "after: '%.*s': no request of that id stands earlier in the file; allowed: "
+		             "the request_id of an earlier row", length < NAME_SHOWN ? (int)length : NAME_SHOWN, id);
+}
+
+static void read_after_text(void *owner, struct kv_row *row, const char *text, size_t length)
+{
+	const char *end = text + length;
+	const char *blank;
+
+	if (!kv_row_check_text(row, "after", text, length))
+		return;
+	for (; text < end && !row->faulty; text = blank + (blank < end)) {
+		blank = memchr(text, ' ', (size_t)(end - text));
+		if (blank == NULL)
+			blank = end;
+		if (blank > text)
+			add_dependency(owner, row, text, (size_t)(blank - text));
+	}
+}
+
+static void read_after_json(void *owner, struct kv_row *row, const json_t *value)
+{
+	if (json_is_string(value))
+		add_dependency(owner, row, json_string_value(value), json_string_length(value));
+	else if (!json_is_array(value))
+		kv_row_fault(row, KV_FAULT_TEXT, "after: neither a string nor a list; allowed: a request_id, or a list of them");
+	for (size_t i = 0; i < json_array_size(value) && !row->faulty; i++) {
+		const json_t *id = json_array_get(value, i);
+
+		if (json_is_string(id))
+			add_dependency(owner, row, json_string_value(id), json_string_length(id));
+		else
+			kv_row_fault(row, KV_FAULT_TEXT, "after: entry %zu is not a string; allowed: request_ids", i);
+	}
+}
+
 /* Reads a row's sum of segments, which may exceed 32 bits. */
 static uint64_t sum_segments(const struct kv_row *row)
 {
@@ -161,37 +218,74 @@ static void check_prompt(struct kv_row *row)
 		             "; allowed: the same, or prompt alone", row->prompt_tokens, sum);
 }
 
-/* Remembers the row's id. Once ids are explicit, default names are ids like others. */
+/* The row's name, which is written to fallback where it is the default one. */
+static const char *name_of(const struct kv_row *row, char fallback[24], size_t *length)
+{
+	if (row->id.length > 0) {
+		*length = row->id.length;
+		return kv_row_string(row, row->id);
+	}
+	*length = (size_t)snprintf(fallback, 24, "r%" PRIu64, row->index);
+	return fallback;
+}
+
+/* Once ids are explicit, default names are ids like others. */
 static void check_id(struct native *native, struct kv_row *row)
 {
 	char fallback[24];
-	const char *id = kv_row_string(row, row->id);
-	size_t length = row->id.length;
+	size_t length;
+	const char *id;
 
-	native->explicit_ids |= length > 0;
+	native->explicit_ids |= row->id.length > 0;
 	if (!native->explicit_ids)
 		return;
-	if (length == 0) {
-		length = (size_t)snprintf(fallback, sizeof fallback, "r%" PRIu64, row->index);
-		id = fallback;
-	}
-	if (!kv_ids_add(&native->ids, kv_name_hash(id, (uint32_t)length), row->output_tokens))
+	id = name_of(row, fallback, &length);
+	if (kv_ids_find(&native->ids, kv_name_hash(id, (uint32_t)length)) != NULL)
 		kv_row_fault(row, KV_FAULT_DUPLICATE_ID, "request_id: '%.*s' is that of an earlier row too; allowed: unique ids",
 		             length < NAME_SHOWN ? (int)length : NAME_SHOWN, id);
+}
+
+static void check_times(struct kv_row *row)
+{
+	if (row->after_count == 0 && row->arrival == KV_TIME_NONE)
+		kv_row_fault(row, KV_FAULT_MISSING, "arrival_s: is missing, and every row that does not depend on another needs it");
+	if (row->after_count == 0 && row->think > 0)
+		kv_row_fault(row, KV_FAULT_REFERENCE, "think_s: is given without after; allowed: both or neither");
 }
 
 static void finish(void *owner, struct kv_row *row)
 {
 	check_prompt(row);
+	check_times(row);
 	if (!row->faulty)
 		check_id(owner, row);
+}
+
+static void remember(void *owner, const struct kv_row *row)
+{
+	struct native *native = owner;
+	char fallback[24];
+	const char *name;
+	size_t length;
+	uint64_t key;
+
+	if (!native->explicit_ids)
+		return;
+	name = name_of(row, fallback, &length);
+	key = kv_name_hash(name, (uint32_t)length);
+	kv_ids_add(&native->ids, key, row->output_tokens);
+	if (!native->dependencies)
+		return;
+	kv_ids_add(&native->numbers, key, (uint32_t)native->place_count);
+	native->places = kv_grow(native->places, &native->place_capacity, native->place_count + 1, sizeof *native->places);
+	native->places[native->place_count++] = (struct place){row->index, kv_row_root(row)};
 }
 
 #define NOT_BUILT "is not built yet; allowed: a trace without it"
 #define AT(member) .offset = offsetof(struct kv_row, member)
 
 static const struct kv_field fields[] = {
-	{.name = "arrival_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(arrival), .required = true},
+	{.name = "arrival_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(arrival)},
 	{.name = "prompt", .read_text = read_prompt_text, .read_json = read_prompt_json},
 	{.name = "prompt_tokens", .type = KV_FIELD_TOKENS, AT(prompt_tokens)},
 	{.name = "output_tokens", .type = KV_FIELD_TOKENS, AT(output_tokens), .required = true},
@@ -202,8 +296,8 @@ static const struct kv_field fields[] = {
 	{.name = "adapter", .type = KV_FIELD_NAME, AT(adapter)},
 	{.name = "priority", .type = KV_FIELD_INTEGER, AT(priority)},
 	{.name = "retrieval_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(retrieval)},
-	{.name = "after", .refusal = NOT_BUILT},
-	{.name = "think_s", .refusal = NOT_BUILT},
+	{.name = "after", .read_text = read_after_text, .read_json = read_after_json},
+	{.name = "think_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(think)},
 	{.name = "deadline_s", .refusal = NOT_BUILT},
 	{.name = "ttl_s", .refusal = NOT_BUILT},
 	{.name = "no_store", .refusal = NOT_BUILT},
@@ -225,7 +319,10 @@ static int check_header(void *owner, const struct kv_field *const *columns, size
 
 	if (!prompt && !has_column(columns, count, "prompt_tokens"))
 		return kv_trace_fail(native->trace, err, 1, "the header has neither prompt nor prompt_tokens; one is needed");
-	native->explicit_ids = has_column(columns, count, "request_id");
+	if (!has_column(columns, count, "arrival_s") && !has_column(columns, count, "after"))
+		return kv_trace_fail(native->trace, err, 1, "column arrival_s: is missing from the header, and this format requires it");
+	native->dependencies = has_column(columns, count, "after");
+	native->explicit_ids = native->dependencies || has_column(columns, count, "request_id");
 	kv_trace_declare(native->trace, prompt ? KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS : 0);
 	return 0;
 }
@@ -235,11 +332,14 @@ static void close_native(void *owner)
 	struct native *native = owner;
 
 	kv_ids_fini(&native->ids);
+	kv_ids_fini(&native->numbers);
+	free(native->places);
 	free(native);
 }
 
 static const struct kv_table table = {
-	.fields = fields, .strict = true, .header = check_header, .finish = finish, .close = close_native
+	.fields = fields, .strict = true, .header = check_header, .finish = finish, .taken = remember,
+	.close = close_native
 };
 
 static bool detect(const struct kv_sniff *sniff)
@@ -268,6 +368,7 @@ static struct kv_reader *open_native(struct kv_trace *trace, const struct kv_sni
 	native->trace = trace;
 	if (!is_json(sniff))
 		return kv_csv_open(trace, &table, native);
+	native->dependencies = true;
 	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_jsonl_open(trace, &table, native);
 }

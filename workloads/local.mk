@@ -5,6 +5,7 @@ libkvsim_a_SOURCES += \
 	%D%/block_ids.c %D%/block_ids.h \
 	%D%/burstgpt.c \
 	%D%/csv.c %D%/csv.h \
+	%D%/dependents.c %D%/dependents.h \
 	%D%/document.c %D%/document.h \
 	%D%/format.h \
 	%D%/formats.h \
@@ -18,6 +19,7 @@ libkvsim_a_SOURCES += \
 	%D%/number.c %D%/number.h \
 	%D%/registry.c \
 	%D%/row.c \
+	%D%/row_heap.c %D%/row_heap.h \
 	%D%/servegen_offline.c \
 	%D%/splitwise.c \
 	%D%/trace.c %D%/trace.h \

@@ -18,10 +18,28 @@ const char *kv_fault_name(enum kv_fault fault)
 	static const char *const names[KV_FAULTS] = {
 		"syntax", "columns", "missing_field", "unknown_key", "not_built", "not_a_number", "negative",
 		"out_of_range", "bad_text", "bad_prompt", "zero_prompt", "prompt_sum", "hash_ids", "duplicate_id",
-		"bad_reference", "out_of_order", "failed_request", "filtered"
+		"bad_reference", "out_of_order", "bad_dependency", "abandoned", "failed_request", "filtered"
 	};
 
 	return names[fault];
+}
+
+static bool is_later(struct kv_root a, struct kv_root b)
+{
+	return a.arrival != b.arrival ? a.arrival > b.arrival : a.index > b.index;
+}
+
+void kv_row_depend(struct kv_row *row, uint64_t index, struct kv_root root)
+{
+	if (row->after_count == 0 || is_later(root, row->root))
+		row->root = root;
+	row->after = kv_grow(row->after, &row->after_capacity, row->after_count + 1, sizeof *row->after);
+	row->after[row->after_count++] = index;
+}
+
+struct kv_root kv_row_root(const struct kv_row *row)
+{
+	return row->after_count > 0 ? row->root : (struct kv_root){row->arrival, row->index};
 }
 
 void kv_row_segment(struct kv_row *row, enum kv_stream_kind kind, uint64_t stream, uint32_t length)

@@ -14,6 +14,7 @@
 
 #include "sim/memory.h"
 #include "sim/random.h"
+#include "workloads/dependents.h"
 #include "workloads/window.h"
 
 struct kv_trace {
@@ -34,9 +35,11 @@ struct kv_trace {
 	kv_time base;                   /* subtracted from arrivals; KV_TIME_NONE until the first row is out */
 	gsl_rng *gaps;
 	double clock;                   /* of generated arrivals, in ns */
-	struct kv_waiting_row waiting;  /* looked at ahead by kv_trace_open */
-	bool looked_ahead;
-	struct kv_extra *lent;          /* of the request that was handed out last */
+	struct kv_waiting_row head;     /* the first row of the window, arrival on the simulation's clock */
+	bool has_head;
+	struct kv_dependents dependents;
+	struct kv_waiting_row given;    /* what was handed out last */
+	bool has_given, given_was_due;
 	struct kv_segment private_prompt;
 };
 
@@ -93,7 +96,9 @@ struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line)
 
 	row->line = line;
 	row->index = trace->next_index;
-	row->arrival = 0;
+	row->arrival = KV_TIME_NONE;
+	row->think = 0;
+	row->after_count = 0;
 	row->retrieval = 0;
 	row->deadline = KV_TIME_NONE;
 	row->priority = 0;
@@ -166,13 +171,18 @@ static void fault_too_late(struct kv_trace *trace)
 	             trace->options.reorder_bytes >> 20);
 }
 
-static int enqueue(struct kv_trace *trace)
+static struct kv_waiting_row pack_row(const struct kv_row *row)
 {
-	const struct kv_row *row = &trace->row;
-	struct kv_waiting_row waiting = {
+	return (struct kv_waiting_row){
 		.arrival = row->arrival, .index = row->index, .extra = pack_extra(row), .prompt_tokens = row->prompt_tokens,
 		.output_tokens = row->output_tokens, .max_tokens = row->max_tokens
 	};
+}
+
+static int enqueue(struct kv_trace *trace)
+{
+	const struct kv_row *row = &trace->row;
+	struct kv_waiting_row waiting = pack_row(row);
 
 	if (!kv_window_put(&trace->window, &waiting)) {
 		free(waiting.extra);
@@ -186,19 +196,54 @@ static int enqueue(struct kv_trace *trace)
 	return 0;
 }
 
+static int await(struct kv_trace *trace)
+{
+	struct kv_row *row = &trace->row;
+	struct kv_waiting_row waiting;
+
+	for (size_t i = 0; i < row->after_count; i++)
+		if (row->after[i] < trace->options.first_row)
+			kv_row_fault(row, KV_FAULT_DEPENDENCY, "after: a row before the range of rows; allowed: rows inside it");
+	if (kv_window_has_released(&trace->window, row->root.arrival, row->root.index))
+		kv_row_fault(row, KV_FAULT_DEPENDENCY, "after: what it depends on lies further back than rows are put in order; "
+		             "allowed: rows that stand close to those that depend on them");
+	if (row->faulty)
+		return reject(trace);
+	waiting = pack_row(row);
+	kv_dependents_add(&trace->dependents, &waiting, row->think, row->after, row->after_count);
+	trace->counts.dependent_rows++;
+	return 0;
+}
+
+/* Rows that depend on others and are to arrive at their recorded times need one. */
+static void settle_arrival(struct kv_trace *trace)
+{
+	struct kv_row *row = &trace->row;
+
+	if (trace->options.open_loop && row->after_count > 0) {
+		row->after_count = 0;
+		if (row->arrival == KV_TIME_NONE)
+			kv_row_fault(row, KV_FAULT_MISSING, "arrival: the row depends on others and has no time of its own; an open "
+			             "loop needs one");
+	}
+	if (row->arrival == KV_TIME_NONE && row->after_count == 0)
+		row->arrival = 0;
+}
+
 int kv_trace_accept(struct kv_trace *trace)
 {
 	struct kv_row *row = &trace->row;
 
-	if (row->index < trace->options.first_row || row->index >= trace->options.end_row) {
-		trace->next_index++;
-		return 0;
-	}
 	trace->next_index++;
+	if (row->index < trace->options.first_row || row->index >= trace->options.end_row)
+		return 0;
 	trace->counts.rows++;
+	settle_arrival(trace);
 	if (!row->faulty && row->prompt_tokens == 0)
 		kv_row_fault(row, KV_FAULT_ZERO_PROMPT, "prompt: has 0 tokens; allowed: at least 1");
-	return row->faulty ? reject(trace) : enqueue(trace);
+	if (row->faulty)
+		return reject(trace);
+	return row->after_count > 0 ? await(trace) : enqueue(trace);
 }
 
 void kv_trace_unknown_key(struct kv_trace *trace)
@@ -218,16 +263,12 @@ void kv_trace_declare(struct kv_trace *trace, unsigned flags)
 
 /* --- the source ----------------------------------------------------------------------------------------------------- */
 
-static int take_waiting(struct kv_trace *trace, struct kv_waiting_row *waiting, struct kv_error *err)
+/* Reads until the first row of the window is known, or its end. */
+static int read_window(struct kv_trace *trace, struct kv_waiting_row *row, struct kv_error *err)
 {
 	int status;
 
-	if (trace->looked_ahead) {
-		trace->looked_ahead = false;
-		*waiting = trace->waiting;
-		return 1;
-	}
-	while (!trace->stopped && !kv_window_take(&trace->window, waiting)) {
+	while (!trace->stopped && !kv_window_take(&trace->window, row)) {
 		if (trace->window.draining)
 			return 0;
 		status = kv_trace_is_satisfied(trace) ? 0 : trace->reader->fill(trace->reader, &trace->error);
@@ -287,44 +328,125 @@ static void unpack_extra(const struct kv_extra *extra, struct kv_request *out)
 	}
 }
 
-static void count_emitted(struct kv_trace_counts *counts, const struct kv_request *request)
+static int find_head(struct kv_trace *trace, struct kv_error *err)
 {
+	int status;
+
+	if (trace->has_head)
+		return 0;
+	status = read_window(trace, &trace->head, err);
+	if (status == 1)
+		trace->head.arrival = arrival_of(trace, trace->head.arrival);
+	trace->has_head = status == 1;
+	return status < 0 ? -1 : 0;
+}
+
+static bool precedes(const struct kv_waiting_row *a, const struct kv_waiting_row *b)
+{
+	return a->arrival != b->arrival ? a->arrival < b->arrival : a->index < b->index;
+}
+
+/* The first of the window's head and what is due; the window must have been looked at. */
+static void give_first(struct kv_trace *trace)
+{
+	const struct kv_waiting_row *due = kv_row_heap_first(&trace->dependents.due);
+
+	trace->has_given = due != NULL || trace->has_head;
+	trace->given_was_due = due != NULL && (!trace->has_head || precedes(due, &trace->head));
+	if (trace->given_was_due) {
+		kv_row_heap_take(&trace->dependents.due, &trace->given);
+	} else if (trace->has_head) {
+		trace->given = trace->head;
+		trace->has_head = false;
+	}
+}
+
+static void describe(struct kv_trace *trace, struct kv_request *out)
+{
+	const struct kv_waiting_row *row = &trace->given;
+
+	trace->private_prompt = (struct kv_segment){.length = row->prompt_tokens, .kind = KV_STREAM_PRIVATE};
+	*out = (struct kv_request){
+		.index = row->index, .arrival = row->arrival, .deadline = KV_TIME_NONE, .prompt = &trace->private_prompt,
+		.prompt_segments = 1, .prompt_tokens = row->prompt_tokens, .output_tokens = row->output_tokens,
+		.max_tokens = row->max_tokens, .tenant = "", .salt = "", .adapter = "",
+		.output_nameable = trace->flags & KV_TRACE_NAMEABLE_OUTPUTS
+	};
+	if (row->extra != NULL)
+		unpack_extra(row->extra, out);
+}
+
+static bool is_named(const struct kv_waiting_row *row)
+{
+	return row->extra != NULL && row->extra->segment_count > 0 && row->extra->segments[0].kind != KV_STREAM_PRIVATE;
+}
+
+/* What was handed out last has arrived: nothing can take its place any more. */
+static void count_given(struct kv_trace *trace)
+{
+	struct kv_trace_counts *counts = &trace->counts;
+	const struct kv_waiting_row *row = &trace->given;
+
 	counts->emitted++;
-	counts->equal_times += request->arrival == counts->last;
+	counts->equal_times += row->arrival == counts->last;
 	if (counts->first == KV_TIME_NONE)
-		counts->first = request->arrival;
-	counts->last = request->arrival;
-	counts->named_rows += request->prompt[0].kind != KV_STREAM_PRIVATE;
-	counts->zero_outputs += request->output_tokens == 0;
-	counts->prompt_tokens += request->prompt_tokens;
-	counts->output_tokens += request->output_tokens;
+		counts->first = row->arrival;
+	counts->last = row->arrival;
+	counts->named_rows += is_named(row);
+	counts->zero_outputs += row->output_tokens == 0;
+	counts->prompt_tokens += row->prompt_tokens;
+	counts->output_tokens += row->output_tokens;
 }
 
 static int next_request(struct kv_source *source, struct kv_request *out, struct kv_error *err)
 {
 	struct kv_trace *trace = (struct kv_trace *)source;
-	struct kv_waiting_row waiting;
-	int status = take_waiting(trace, &waiting, err);
 
-	if (status != 1)
-		return status;
-	free(trace->lent);
-	trace->lent = waiting.extra;
-	trace->private_prompt = (struct kv_segment){.length = waiting.prompt_tokens, .kind = KV_STREAM_PRIVATE};
-	*out = (struct kv_request){
-		.index = waiting.index, .arrival = arrival_of(trace, waiting.arrival), .deadline = KV_TIME_NONE,
-		.prompt = &trace->private_prompt, .prompt_segments = 1, .prompt_tokens = waiting.prompt_tokens,
-		.output_tokens = waiting.output_tokens, .max_tokens = waiting.max_tokens,
-		.tenant = "", .salt = "", .adapter = "", .output_nameable = trace->flags & KV_TRACE_NAMEABLE_OUTPUTS
-	};
-	if (waiting.extra != NULL)
-		unpack_extra(waiting.extra, out);
+	if (trace->has_given) {
+		count_given(trace);
+		free(trace->given.extra);
+		trace->has_given = false;
+	}
+	if (find_head(trace, err) != 0)
+		return -1;
+	give_first(trace);
+	if (!trace->has_given)
+		return 0;
+	describe(trace, out);
 	if (out->arrival > KV_ARRIVAL_MAX)
 		return kv_fail(err, KV_EXIT_DATA, "%s: row %" PRIu64 " arrives %.3g s after the start; allowed: at most %.3g s "
 		               "(a smaller --time-scale or a larger --request-rate)", kv_input_name(trace->input), out->index,
 		               (double)out->arrival / (double)KV_SECOND, (double)KV_ARRIVAL_MAX / (double)KV_SECOND);
-	count_emitted(&trace->counts, out);
 	return 1;
+}
+
+static void give_back(struct kv_trace *trace)
+{
+	if (trace->given_was_due) {
+		kv_row_heap_put(&trace->dependents.due, &trace->given);
+	} else {
+		trace->head = trace->given;
+		trace->has_head = true;
+	}
+	trace->has_given = false;
+}
+
+static bool request_ended(struct kv_source *source, uint64_t index, bool finished, kv_time time,
+                          struct kv_request *pending, bool has_pending)
+{
+	struct kv_trace *trace = (struct kv_trace *)source;
+	bool abandon = !finished && !trace->options.go_on_after_refusal;
+	const struct kv_waiting_row *due;
+
+	trace->counts.left_out[KV_FAULT_ABANDONED] += kv_dependents_end(&trace->dependents, index, time, abandon);
+	due = kv_row_heap_first(&trace->dependents.due);
+	if (pending == NULL || due == NULL || (has_pending && !precedes(due, &trace->given)))
+		return false;
+	if (has_pending)
+		give_back(trace);
+	give_first(trace);
+	describe(trace, pending);
+	return true;
 }
 
 static void close_source(struct kv_source *source)
@@ -381,15 +503,13 @@ static int open_reader(struct kv_trace *trace, struct kv_error *err)
 
 static int look_ahead(struct kv_trace *trace, struct kv_error *err)
 {
-	int status = take_waiting(trace, &trace->waiting, err);
-	uint64_t left_out = trace->counts.rows;
-
-	if (status == 0)
+	if (find_head(trace, err) != 0)
+		return -1;
+	if (!trace->has_head)
 		return kv_fail(err, KV_EXIT_DATA, "%s: no request in it: %" PRIu64 " rows read, %" PRIu64 " left out%s",
-		               kv_input_name(trace->input), trace->next_index, left_out,
+		               kv_input_name(trace->input), trace->next_index, trace->counts.rows,
 		               trace->options.first_row > 0 ? " (is the range of rows beyond its end?)" : "");
-	trace->looked_ahead = status == 1;
-	return status == 1 ? 0 : -1;
+	return 0;
 }
 
 struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *options, struct kv_error *err)
@@ -399,10 +519,11 @@ struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *
 	if (check_options(options, err) != 0)
 		return NULL;
 	trace = kv_calloc(1, sizeof *trace);
-	trace->source = (struct kv_source){.next = next_request, .close = close_source};
+	trace->source = (struct kv_source){.next = next_request, .ended = request_ended, .close = close_source};
 	trace->options = *options;
 	trace->base = trace->counts.first = trace->counts.last = KV_TIME_NONE;
 	trace->row.text = kv_grow(NULL, &trace->row.text_capacity, 1, 1);
+	kv_dependents_init(&trace->dependents);
 	kv_window_init(&trace->window, options->reorder_time, options->reorder_rows, options->reorder_bytes);
 	if (options->request_rate > 0 && !isinf(options->request_rate))
 		trace->gaps = kv_random_create(options->seed, options->replicate, "arrivals");
@@ -420,13 +541,16 @@ void kv_trace_close(struct kv_trace *trace)
 		return;
 	if (trace->reader != NULL)
 		trace->reader->close(trace->reader);
-	if (trace->looked_ahead)
-		free(trace->waiting.extra);
-	free(trace->lent);
+	if (trace->has_head)
+		free(trace->head.extra);
+	if (trace->has_given)
+		free(trace->given.extra);
+	kv_dependents_fini(&trace->dependents);
 	kv_window_fini(&trace->window);
 	if (trace->gaps != NULL)
 		gsl_rng_free(trace->gaps);
 	free(trace->params);
+	free(trace->row.after);
 	free(trace->row.segments);
 	free(trace->row.text);
 	kv_input_close(trace->input);
@@ -438,8 +562,9 @@ struct kv_source *kv_trace_source(struct kv_trace *trace)
 	return &trace->source;
 }
 
-const struct kv_trace_counts *kv_trace_counts(const struct kv_trace *trace)
+const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace)
 {
+	trace->counts.waiting = trace->dependents.count + kv_row_heap_count(&trace->dependents.due);
 	return &trace->counts;
 }
 

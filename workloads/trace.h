@@ -27,6 +27,8 @@ struct kv_trace_options {
 	double burstiness;       /* shape of the gamma-distributed gaps at request_rate; 1 = Poisson, INFINITY = constant */
 	uint64_t seed;           /* of the gaps */
 	uint64_t replicate;
+	bool open_loop;          /* rows that depend on others arrive at their recorded time instead */
+	bool go_on_after_refusal;/* rows that depend on one that was refused or dropped arrive all the same */
 	bool skip_bad_rows;      /* count them by reason and go on instead of failing at the first */
 	kv_time reorder_time;    /* a row is waited for this long in trace time ... */
 	uint64_t reorder_rows;   /* ... and for so many rows ... */
@@ -39,14 +41,16 @@ void kv_trace_options_init(struct kv_trace_options *options);
 int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, struct kv_error *err);
 
 struct kv_trace_counts {
-	uint64_t rows;                       /* read, of those selected; = emitted + sum of left_out when all is read */
-	uint64_t emitted;
+	uint64_t rows;                       /* read, of those selected; = emitted + waiting + left_out when all is read */
+	uint64_t emitted;                    /* requests that have arrived: those before the one handed out last */
 	uint64_t left_out[KV_FAULTS];
 	uint64_t out_of_order;               /* rows earlier than one before them */
 	uint64_t equal_times;                /* emitted rows at the same time as the one before them */
 	uint64_t unknown_keys;               /* columns, or keys of JSON rows, that the format does not know */
 	uint64_t named_rows;                 /* rows whose prompt says what it shares with others */
 	uint64_t zero_outputs;
+	uint64_t dependent_rows;             /* that arrive when others have ended */
+	uint64_t waiting;                    /* of these, rows whose time has not come yet */
 	kv_time first, last;                 /* arrival of the first and last row emitted; KV_TIME_NONE before that */
 	uint64_t prompt_tokens, output_tokens;
 };
@@ -60,7 +64,7 @@ void kv_trace_close(struct kv_trace *trace);
 /* Belongs to the trace: its close hook closes the trace. */
 struct kv_source *kv_trace_source(struct kv_trace *trace);
 
-const struct kv_trace_counts *kv_trace_counts(const struct kv_trace *trace);
+const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace);
 const struct kv_format *kv_trace_format(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace);

@@ -42,59 +42,30 @@ static inline const struct kv_waiting_row *ring_last(const struct kv_row_ring *r
 	return &ring->rows[(ring->head + ring->count - 1) & (ring->capacity - 1)];
 }
 
-static void heap_insert(struct kv_window *window, const struct kv_waiting_row *row)
-{
-	size_t at = window->late_count++;
-
-	window->late = kv_grow(window->late, &window->late_capacity, window->late_count, sizeof *window->late);
-	for (; at > 0 && precedes(row, &window->late[(at - 1) / 2]); at = (at - 1) / 2)
-		window->late[at] = window->late[(at - 1) / 2];
-	window->late[at] = *row;
-}
-
-static void heap_take(struct kv_window *window, struct kv_waiting_row *row)
-{
-	struct kv_waiting_row *heap = window->late;
-	size_t count = --window->late_count;
-	struct kv_waiting_row last = heap[count];
-	size_t at = 0;
-
-	*row = heap[0];
-	for (size_t child; (child = 2 * at + 1) < count; at = child) {
-		if (child + 1 < count && precedes(&heap[child + 1], &heap[child]))
-			child++;
-		if (!precedes(&heap[child], &last))
-			break;
-		heap[at] = heap[child];
-	}
-	heap[at] = last;
-}
-
 /* The first of all that wait; NULL if none does. */
 static inline const struct kv_waiting_row *first_waiting(const struct kv_window *window)
 {
 	const struct kv_row_ring *ring = &window->in_order;
+	const struct kv_waiting_row *late = kv_row_heap_first(&window->late);
 
-	if (window->late_count == 0)
+	if (late == NULL)
 		return ring->count ? &ring->rows[ring->head] : NULL;
-	if (ring->count == 0 || precedes(&window->late[0], &ring->rows[ring->head]))
-		return &window->late[0];
-	return &ring->rows[ring->head];
+	return ring->count == 0 || precedes(late, &ring->rows[ring->head]) ? late : &ring->rows[ring->head];
 }
 
 static inline void take_first(struct kv_window *window, struct kv_waiting_row *row)
 {
-	if (first_waiting(window) == window->late && window->late_count > 0)
-		heap_take(window, row);
-	else
+	if (window->in_order.count > 0 && first_waiting(window) == &window->in_order.rows[window->in_order.head])
 		ring_take(&window->in_order, row);
+	else
+		kv_row_heap_take(&window->late, row);
 	if (row->extra != NULL)
 		window->bytes_held -= row->extra->bytes;
 }
 
 static inline bool is_released(const struct kv_window *window, const struct kv_waiting_row *first)
 {
-	return window->in_order.count + window->late_count > window->rows ||
+	return window->in_order.count + kv_row_heap_count(&window->late) > window->rows ||
 	       first->arrival < window->latest - window->time || window->bytes_held > window->bytes;
 }
 
@@ -106,6 +77,7 @@ static inline void release(struct kv_window *window)
 	while ((first = first_waiting(window)) != NULL && is_released(window, first)) {
 		take_first(window, &row);
 		window->floor = row.arrival;
+		window->floor_index = row.index;
 		ring_append(&window->ready, &row);
 	}
 }
@@ -124,7 +96,7 @@ void kv_window_fini(struct kv_window *window)
 		free(row.extra);
 	free(window->in_order.rows);
 	free(window->ready.rows);
-	free(window->late);
+	kv_row_heap_fini(&window->late);
 }
 
 bool kv_window_put(struct kv_window *window, const struct kv_waiting_row *row)
@@ -136,11 +108,16 @@ bool kv_window_put(struct kv_window *window, const struct kv_waiting_row *row)
 	if (window->in_order.count == 0 || !precedes(row, ring_last(&window->in_order)))
 		ring_append(&window->in_order, row);
 	else
-		heap_insert(window, row);
+		kv_row_heap_put(&window->late, row);
 	if (row->arrival > window->latest)
 		window->latest = row->arrival;
 	release(window);
 	return true;
+}
+
+bool kv_window_has_released(const struct kv_window *window, kv_time arrival, uint64_t index)
+{
+	return arrival < window->floor || (arrival == window->floor && index <= window->floor_index);
 }
 
 void kv_window_drain(struct kv_window *window)

@@ -11,29 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/request.h"
 #include "sim/units.h"
-
-/* What few rows have: kept apart so that rows without it stay small. Strings are offsets behind the segments; 0 = none. */
-struct kv_extra {
-	size_t bytes;
-	kv_time retrieval;
-	kv_time deadline;
-	int64_t priority;
-	uint32_t id, tenant, salt, adapter;
-	uint32_t segment_count;
-	uint32_t text_length;
-	struct kv_segment segments[];
-};
-
-struct kv_waiting_row {
-	kv_time arrival;
-	uint64_t index;
-	struct kv_extra *extra;  /* owned; NULL = all defaults and one private segment */
-	uint32_t prompt_tokens;
-	uint32_t output_tokens;
-	uint32_t max_tokens;
-};
+#include "workloads/row_heap.h"
 
 struct kv_row_ring {
 	struct kv_waiting_row *rows;
@@ -46,12 +25,12 @@ struct kv_window {
 	uint64_t rows;
 	size_t bytes;
 	kv_time latest;               /* of the rows put in */
-	kv_time floor;                /* of the last row let out; earlier ones are too late */
+	kv_time floor;                /* of the last row let out, with its index; earlier ones are too late */
+	uint64_t floor_index;
 	size_t bytes_held;
 	struct kv_row_ring in_order;
 	struct kv_row_ring ready;
-	struct kv_waiting_row *late;  /* a binary heap */
-	size_t late_count, late_capacity;
+	struct kv_row_heap late;
 	bool draining;
 };
 
@@ -60,6 +39,8 @@ void kv_window_fini(struct kv_window *window);
 
 /* Takes the row, extra included; false (row not taken) if one that follows it has been let out. */
 bool kv_window_put(struct kv_window *window, const struct kv_waiting_row *row);
+/* Whether the row of that arrival and index, which was put in, has been let out by what followed it in the file. */
+bool kv_window_has_released(const struct kv_window *window, kv_time arrival, uint64_t index);
 /* Nothing more will be put in. */
 void kv_window_drain(struct kv_window *window);
 /* False if no row is ready. The caller owns what extra points to. */

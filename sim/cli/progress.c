@@ -41,6 +41,14 @@ static int next(struct kv_source *source, struct kv_request *out, struct kv_erro
 	return status;
 }
 
+static bool ended(struct kv_source *source, uint64_t index, bool finished, kv_time time, struct kv_request *pending,
+                  bool has_pending)
+{
+	struct kv_progress *progress = (struct kv_progress *)((char *)source - offsetof(struct kv_progress, source));
+
+	return progress->inner->ended(progress->inner, index, finished, time, pending, has_pending);
+}
+
 static void close_inner(struct kv_source *source)
 {
 	struct kv_progress *progress = (struct kv_progress *)((char *)source - offsetof(struct kv_progress, source));
@@ -50,7 +58,9 @@ static void close_inner(struct kv_source *source)
 
 struct kv_source *kv_progress_start(struct kv_progress *progress, struct kv_source *inner, bool quiet)
 {
-	*progress = (struct kv_progress){ .source = { .next = next, .close = close_inner }, .inner = inner };
+	*progress = (struct kv_progress){
+		.source = { .next = next, .ended = inner->ended != NULL ? ended : NULL, .close = close_inner }, .inner = inner
+	};
 	return quiet || !isatty(STDERR_FILENO) ? inner : &progress->source;
 }
 

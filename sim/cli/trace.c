@@ -25,11 +25,13 @@ struct arguments {
 	struct kv_error err;
 };
 
-enum { OPTION_FORMAT = 256, OPTION_ROWS, OPTION_SKIP, OPTION_JSON, OPTION_REORDER_TIME, OPTION_REORDER_ROWS };
+enum { OPTION_FORMAT = 256, OPTION_ROWS, OPTION_OPEN_LOOP, OPTION_SKIP, OPTION_JSON, OPTION_REORDER_TIME, OPTION_REORDER_ROWS };
 
 static const struct argp_option validate_options[] = {
 	{.name = "format", .key = OPTION_FORMAT, .arg = "NAME", .doc = "Format of the trace (default: detected)"},
 	{.name = "rows", .key = OPTION_ROWS, .arg = "A:B", .doc = "Only data rows A to B-1, counted from 0"},
+	{.name = "open-loop", .key = OPTION_OPEN_LOOP,
+	 .doc = "Rows that depend on others arrive at their recorded times"},
 	{.name = "skip-bad-rows", .key = OPTION_SKIP, .doc = "Count unusable rows by reason instead of stopping at the first"},
 	{.name = "reorder-time", .key = OPTION_REORDER_TIME, .arg = "T",
 	 .doc = "Put rows in order that are late by up to T of trace time (default: 1h)"},
@@ -49,6 +51,9 @@ static int take_option(struct arguments *arguments, int key, const char *value)
 		return 0;
 	case OPTION_ROWS:
 		return kv_trace_parse_rows(value, options, &arguments->err);
+	case OPTION_OPEN_LOOP:
+		options->open_loop = true;
+		return 0;
 	case OPTION_SKIP:
 		options->skip_bad_rows = true;
 		return 0;
@@ -85,14 +90,14 @@ static error_t parse_validate(int key, char *value, struct argp_state *state)
 	}
 }
 
+/* Every request ends as it arrives, so that those that depend on others come too. */
 static int drain(struct kv_source *source, struct kv_error *err)
 {
 	struct kv_request request;
 	int status;
 
-	do
-		status = source->next(source, &request, err);
-	while (status == 1);
+	while ((status = source->next(source, &request, err)) == 1)
+		source->ended(source, request.index, true, request.arrival, NULL, false);
 	return status;
 }
 
@@ -133,6 +138,7 @@ static void print_text(struct kv_output *out, const struct arguments *arguments,
 			kv_output_printf(out, "  %-22s%" PRIu64 "\n", kv_fault_name((enum kv_fault)i), counts->left_out[i]);
 	print_count(out, "Rows out of order", counts->out_of_order);
 	print_count(out, "Rows at equal times", counts->equal_times);
+	print_count(out, "Dependent requests", counts->dependent_rows);
 	print_count(out, "Unknown keys", counts->unknown_keys);
 	print_count(out, "Requests without output", counts->zero_outputs);
 	print_seconds(out, "First arrival (s)", counts->first);
@@ -156,20 +162,37 @@ static json_t *left_out_json(const struct kv_trace_counts *counts)
 	return reasons;
 }
 
+static void set_count(json_t *object, const char *key, uint64_t count)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)count));
+}
+
+static void set_seconds(json_t *object, const char *key, kv_time time)
+{
+	json_object_set_new(object, key, json_real((double)time / (double)KV_SECOND));
+}
+
 static json_t *to_json(const struct arguments *arguments, struct kv_trace *trace, const char *fingerprint)
 {
 	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+	json_t *object = json_pack("{ss ss}", "file", arguments->path, "format", kv_trace_format(trace)->name);
 
-	return json_pack("{ss ss sI sI so sI sI sI sI sf sf sI sI sb sI ss}", "file", arguments->path, "format",
-	                 kv_trace_format(trace)->name, "rows", (json_int_t)counts->rows, "requests",
-	                 (json_int_t)counts->emitted, "left_out", left_out_json(counts), "out_of_order",
-	                 (json_int_t)counts->out_of_order, "equal_times", (json_int_t)counts->equal_times, "unknown_keys",
-	                 (json_int_t)counts->unknown_keys, "zero_outputs", (json_int_t)counts->zero_outputs,
-	                 "first_arrival_s", (double)counts->first / (double)KV_SECOND, "last_arrival_s",
-	                 (double)counts->last / (double)KV_SECOND, "prompt_tokens", (json_int_t)counts->prompt_tokens,
-	                 "output_tokens", (json_int_t)counts->output_tokens, "prefix_identity",
-	                 kv_trace_has_prefix_identity(trace), "named_prompts", (json_int_t)counts->named_rows, "xxh128",
-	                 fingerprint);
+	set_count(object, "rows", counts->rows);
+	set_count(object, "requests", counts->emitted);
+	json_object_set_new(object, "left_out", left_out_json(counts));
+	set_count(object, "out_of_order", counts->out_of_order);
+	set_count(object, "equal_times", counts->equal_times);
+	set_count(object, "dependent", counts->dependent_rows);
+	set_count(object, "unknown_keys", counts->unknown_keys);
+	set_count(object, "zero_outputs", counts->zero_outputs);
+	set_seconds(object, "first_arrival_s", counts->first);
+	set_seconds(object, "last_arrival_s", counts->last);
+	set_count(object, "prompt_tokens", counts->prompt_tokens);
+	set_count(object, "output_tokens", counts->output_tokens);
+	json_object_set_new(object, "prefix_identity", json_boolean(kv_trace_has_prefix_identity(trace)));
+	set_count(object, "named_prompts", counts->named_rows);
+	json_object_set_new(object, "xxh128", json_string(fingerprint));
+	return object;
 }
 
 static void print_json(struct kv_output *out, json_t *object)

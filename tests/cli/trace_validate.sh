@@ -34,6 +34,7 @@ Requests                600
 Rows left out           0
 Rows out of order       0
 Rows at equal times     1
+Dependent requests      0
 Unknown keys            0
 Requests without output 0
 First arrival (s)       0.43
@@ -62,6 +63,7 @@ expect 'counts as JSON, with what was left out' 0 <<END
   },
   "out_of_order": 0,
   "equal_times": 0,
+  "dependent": 0,
   "unknown_keys": 0,
   "zero_outputs": 1,
   "first_arrival_s": 0.0,

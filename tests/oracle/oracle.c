@@ -14,7 +14,7 @@ struct run {
 	struct kv_error *err;
 	struct oracle_engine engine;
 	struct oracle_request *next;     /* the source's next request, NULL = none */
-	kv_time next_arrival;
+	struct kv_request pending;       /* as the source gave it */
 	uint64_t private_streams;
 	struct oracle_list held;         /* clients waiting for one of their requests to end, in order of arrival */
 	struct oracle_list travelling;   /* sent, not yet in the engine's queue */
@@ -129,15 +129,23 @@ static void free_request(struct oracle_request *request)
 
 static void fetch_next(struct run *run)
 {
-	struct kv_request input;
-	int got = run->source->next(run->source, &input, run->err);
+	int got = run->source->next(run->source, &run->pending, run->err);
 
-	run->next = NULL;
 	run->failed = got < 0;
-	if (got <= 0)
+	run->next = got > 0 ? make_request(run, &run->pending) : NULL;
+}
+
+/* What depends on it may come before the request that was to come next. */
+static void tell_source(struct run *run, uint64_t index, bool finished)
+{
+	struct kv_source *source = run->source;
+
+	if (source->ended == NULL ||
+	    !source->ended(source, index, finished, run->engine.now, &run->pending, run->next != NULL))
 		return;
-	run->next = make_request(run, &input);
-	run->next_arrival = input.arrival;
+	if (run->next != NULL)
+		free_request(run->next);
+	run->next = make_request(run, &run->pending);
 }
 
 /* --- fates ------------------------------------------------------------------------------------------------------------- */
@@ -160,6 +168,7 @@ static void refuse(struct run *run, struct oracle_request *request, enum kv_reas
 	request->record.reason = reason;
 	run->engine.state.refusals++;
 	run->engine.state.in_flight--;
+	tell_source(run, request->index, false);
 	tell_fate(run, request);
 }
 
@@ -197,16 +206,34 @@ static void send(struct run *run, struct oracle_request *request)
 		oracle_list_append(&run->travelling, request);
 }
 
-static bool client_may_send(const struct run *run)
+static uint64_t client_room(const struct run *run)
 {
-	return run->config->max_concurrency == 0 || run->engine.state.in_flight < run->config->max_concurrency;
+	if (run->config->max_concurrency == 0)
+		return UINT64_MAX;
+	return kv_sub_floor(run->config->max_concurrency, run->engine.state.in_flight);
 }
 
-static void send_held(struct run *run)
+/* The place in `held` of the request to send next, held.count if none may go: those that arrived first may, as many as
+ * the clients' cap has room for, and of these the one of the smallest index is sent first. */
+static size_t first_to_send(const struct run *run)
 {
-	struct oracle_request *request = run->held.items[0];
+	uint64_t room = kv_min(client_room(run), run->held.count);
+	size_t first = run->held.count;
 
-	oracle_list_remove_at(&run->held, 0);
+	for (size_t i = 0; i < room; i++) {
+		const struct oracle_request *request = run->held.items[i];
+
+		if (first == run->held.count || request->index < ((struct oracle_request *)run->held.items[first])->index)
+			first = i;
+	}
+	return first;
+}
+
+static void send_held(struct run *run, size_t place)
+{
+	struct oracle_request *request = run->held.items[place];
+
+	oracle_list_remove_at(&run->held, place);
 	run->engine.state.waiting[KV_WAIT_CLIENT]--;
 	send(run, request);
 }
@@ -227,12 +254,12 @@ static void arrive(struct run *run)
 static void play_clients(struct run *run)
 {
 	for (;;) {
-		const struct oracle_request *held = run->held.count > 0 ? run->held.items[0] : NULL;
-		bool may_send = held != NULL && client_may_send(run);
-		bool arrives = run->next != NULL && run->next_arrival <= run->engine.now;
+		size_t place = first_to_send(run);
+		const struct oracle_request *held = place < run->held.count ? run->held.items[place] : NULL;
+		bool arrives = run->next != NULL && run->pending.arrival <= run->engine.now;
 
-		if (may_send && (!arrives || held->index < run->next->index))
-			send_held(run);
+		if (held != NULL && (!arrives || held->index < run->next->index))
+			send_held(run, place);
 		else if (arrives)
 			arrive(run);
 		else
@@ -274,7 +301,7 @@ static kv_time next_instant(const struct run *run)
 	if (run->engine.in_step)
 		time = earlier(time, run->engine.step_end);
 	if (run->next != NULL)
-		time = earlier(time, run->next_arrival);
+		time = earlier(time, run->pending.arrival);
 	for (size_t i = 0; i < run->travelling.count; i++)
 		time = earlier(time, queue_time(run, run->travelling.items[i]));
 	return time;
@@ -285,8 +312,12 @@ static void end_step(struct run *run)
 	struct oracle_list finished = {0};
 
 	oracle_engine_end_step(&run->engine, &finished);
-	for (size_t i = 0; i < finished.count; i++)
-		tell_fate(run, finished.items[i]);
+	for (size_t i = 0; i < finished.count; i++) {
+		struct oracle_request *request = finished.items[i];
+
+		tell_source(run, request->index, true);
+		tell_fate(run, request);
+	}
 	oracle_list_fini(&finished);
 }
 
