@@ -50,7 +50,6 @@ void kv_engine_fini(struct kv_engine *engine)
 	free(engine->live);
 	free(engine->running);
 	free(engine->phase);
-	free(engine->admission);
 	kv_heap_fini(&engine->waiting);
 	free(engine->eager);
 	free(engine->phase_count);
@@ -93,19 +92,22 @@ static uint32_t choose_victim(struct kv_engine *engine)
 {
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_PREEMPTION];
 	const struct kv_preemption_hooks *hooks = &use->policy->hooks.preemption;
-	uint32_t victim = engine->running_count - 1;
+	uint32_t victim = engine->running_length - 1;
 	struct kv_rank worst = {0, 0};
 
 	if (hooks->victim_rank == NULL)
 		return victim;
-	for (uint32_t at = 0; at < engine->running_count; at++) {
-		const struct kv_live *live = &engine->live[engine->running[at]];
+	for (uint32_t at = engine->running_length; at-- > 0;) {
+		const struct kv_live *live;
 		struct kv_request_view view;
 		struct kv_rank rank;
 
+		if (engine->phase[at] == KV_PHASE_GAP)
+			continue;
+		live = &engine->live[engine->running[at]];
 		kv_live_view(engine, live, KV_POLICY_PREEMPTION, &view);
 		rank = hooks->victim_rank(use->state, &view);
-		if (at == 0 || kv_rank_less(worst, rank)
+		if (at == engine->running_length - 1 || kv_rank_less(worst, rank)
 		    || (!kv_rank_less(rank, worst) && live->index > engine->live[engine->running[victim]].index)) {
 			victim = at;
 			worst = rank;
@@ -183,10 +185,10 @@ static bool grow_steady(struct kv_engine *engine, uint32_t id)
 	return true;
 }
 
-/* Gives the request at *at its tokens. False: it preempted itself. Earlier victims move *at down. */
-static bool schedule_running(struct kv_engine *engine, uint32_t *at)
+/* Gives the request at `at` its tokens. False: it preempted itself. */
+static bool schedule_running(struct kv_engine *engine, uint32_t at)
 {
-	uint32_t id = engine->running[*at];
+	uint32_t id = engine->running[at];
 	struct kv_live *live = &engine->live[id];
 	bool steady = live->steady;
 	uint32_t tokens = steady ? 1 : tokens_wanted(engine, live->prompt + live->generated - live->computed);
@@ -194,16 +196,14 @@ static bool schedule_running(struct kv_engine *engine, uint32_t *at)
 	tokens = (uint32_t)kv_min(tokens, engine->budget);
 	while (!(steady ? grow_steady(engine, id) : kv_live_grow(engine, id, tokens))) {
 		uint32_t victim = choose_victim(engine);
-		bool earlier = victim < *at;
 		bool alone = engine->running_count == 1;
 
-		preempt(engine, victim, earlier && engine->live[engine->running[victim]].steady);
-		if (victim == *at) {
+		preempt(engine, victim, victim < at && engine->live[engine->running[victim]].steady);
+		if (victim == at) {
 			if (alone)
 				watch_livelock(engine, id);
 			return false;
 		}
-		*at -= earlier;
 	}
 	if (steady)
 		engine->budget--;
@@ -215,44 +215,57 @@ static bool schedule_running(struct kv_engine *engine, uint32_t *at)
 /* Steady requests from `at` on get no token in this step. */
 static void leave_behind(struct kv_engine *engine, uint32_t at)
 {
-	for (; at < engine->running_count; at++)
-		if (engine->phase[at] != KV_PHASE_SPECIAL)
+	for (; at < engine->running_length; at++)
+		if (engine->phase[at] < KV_PHASE_GAP)
 			kv_steady_leave(engine, at, false);
 }
 
-/* How many requests at the beginning of the list are steady and get their token for certain, all of them at once: all steady
- * ones if no special one stands before them and there are tokens and blocks for all. Their blocks are taken here. */
+/* Where the special requests begin if all of them stand behind the steady ones, else 0. */
+static uint32_t special_tail(const struct kv_engine *engine)
+{
+	uint32_t special = engine->running_count - engine->steady_count;
+	uint32_t at = engine->running_length;
+
+	for (; special > 0; at--) {
+		if (engine->phase[at - 1] < KV_PHASE_GAP)
+			return 0;
+		special -= engine->phase[at - 1] == KV_PHASE_SPECIAL;
+	}
+	return at;
+}
+
+/* Gives all steady requests their token at once if there are tokens and blocks for all and no special one stands before
+ * them. Their blocks are taken here. Returns the place from which on requests have to be looked at one by one. */
 static uint32_t run_steady(struct kv_engine *engine)
 {
 	uint64_t growth = kv_steady_growth(engine);
-	uint32_t steady = engine->steady_count;
+	uint32_t begin = special_tail(engine);
 
-	if (engine->sink->event != NULL || steady > engine->budget || growth > kv_cache_free_blocks(&engine->cache))
+	if (begin == 0 || engine->sink->event != NULL || engine->steady_count > engine->budget
+	    || growth > kv_cache_free_blocks(&engine->cache))
 		return 0;
-	for (uint32_t at = engine->running_count; at > steady; at--)
-		if (engine->phase[at - 1] != KV_PHASE_SPECIAL)
-			return 0;
-	engine->budget -= steady;
+	engine->budget -= engine->steady_count;
 	if (growth > 0) {
 		kv_order_consume(&engine->cache, growth);
 		engine->cache.pinned += growth;
 		engine->table_blocks += growth;
 	}
-	return steady;
+	return begin;
 }
 
 static void run_running(struct kv_engine *engine)
 {
 	uint32_t at = run_steady(engine);
 
-	while (at < engine->running_count && engine->budget > 0) {
+	for (; at < engine->running_length && engine->budget > 0; at++) {
 		uint32_t phase = engine->phase[at];
 
+		if (phase == KV_PHASE_GAP)
+			continue;
 		if (phase != KV_PHASE_SPECIAL && (phase != engine->clock_phase || engine->contiguous))
 			engine->budget--;
-		else if (!schedule_running(engine, &at))
+		else if (!schedule_running(engine, at))
 			break;
-		at++;
 	}
 	leave_behind(engine, at);
 }
@@ -264,7 +277,7 @@ static void take_out_eager(struct kv_engine *engine)
 		uint32_t id = engine->eager[i];
 
 		if (engine->live[id].steady)
-			kv_steady_leave(engine, kv_running_find(engine, id), false);
+			kv_steady_leave(engine, engine->live[id].place, false);
 	}
 	engine->eager_count = 0;
 }
@@ -324,19 +337,6 @@ static void note_admitted(struct kv_engine *engine, struct kv_live *live, uint32
 	live->resuming = true;
 }
 
-static void append_running(struct kv_engine *engine, uint32_t id)
-{
-	uint32_t at = engine->running_count++;
-
-	engine->running = kv_grow(engine->running, &engine->running_capacity, engine->running_count, sizeof *engine->running);
-	engine->phase = kv_grow(engine->phase, &engine->phase_capacity, engine->running_count, sizeof *engine->phase);
-	engine->admission = kv_grow(engine->admission, &engine->admission_capacity, engine->running_count,
-	                            sizeof *engine->admission);
-	engine->running[at] = id;
-	engine->phase[at] = KV_PHASE_SPECIAL;
-	engine->admission[at] = engine->live[id].admission = ++engine->admissions;
-}
-
 static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit)
 {
 	struct kv_live *live = &engine->live[id];
@@ -347,7 +347,7 @@ static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fi
 		tell_misses(engine, live, fit);
 	kv_live_take(engine, id, fit);
 	note_admitted(engine, live, fit->hit_tokens);
-	append_running(engine, id);
+	kv_running_append(engine, id);
 	note_scheduled(engine, id, fit->tokens);
 	kv_engine_event(engine, KV_EVENT_ADMIT, id, engine->step_start, fit->hit_tokens, kv_live_held(engine, id), detail);
 }
@@ -468,13 +468,15 @@ static void tell_schedule(struct kv_engine *engine)
 {
 	if (engine->sink->event == NULL)
 		return;
-	for (uint32_t at = 0; at < engine->running_count; at++) {
+	for (uint32_t at = 0; at < engine->running_length; at++) {
 		uint32_t id = engine->running[at];
-		const struct kv_live *live = &engine->live[id];
-		uint32_t tokens = live->steady ? 1 : live->scheduled;
-		uint64_t grown = live->steady && !engine->contiguous && live->steady_phase == engine->clock_phase
-		                 ? engine->cache.groups : 0;
+		bool steady = engine->phase[at] < KV_PHASE_GAP;
+		uint64_t grown = engine->phase[at] == engine->clock_phase && !engine->contiguous ? engine->cache.groups : 0;
+		uint32_t tokens;
 
+		if (id == KV_NONE)
+			continue;
+		tokens = steady ? 1 : engine->live[id].scheduled;
 		if (tokens > 0)
 			kv_engine_event(engine, KV_EVENT_SCHEDULE, id, engine->step_start, tokens,
 			                kv_live_held(engine, id) + grown, "");
@@ -487,6 +489,7 @@ static void begin_step(struct kv_engine *engine, kv_time now)
 	engine->budget = engine->config->max_num_batched_tokens;
 	engine->preempted_in_step = false;
 	engine->scheduled_count = engine->ended_count = 0;
+	kv_running_compact(engine);
 	take_out_eager(engine);
 }
 
@@ -565,7 +568,7 @@ static bool can_be_steady(const struct kv_engine *engine, const struct kv_live *
 static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 {
 	struct kv_live *live = &engine->live[id];
-	uint32_t at = kv_running_find(engine, id);
+	uint32_t at = live->place;
 	uint64_t held = 0;
 
 	if (live->steady)
@@ -582,9 +585,9 @@ static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 	engine->fate(engine->fate_context, id);
 }
 
-/* Running order. qsort has no context argument, so entries carry their admission number. */
+/* Running order. qsort has no context argument, so entries carry their place. */
 struct ended_entry {
-	uint64_t admission;
+	uint32_t place;
 	uint32_t id;
 };
 
@@ -593,7 +596,7 @@ static int compare_ended(const void *a, const void *b)
 	const struct ended_entry *x = a;
 	const struct ended_entry *y = b;
 
-	return (x->admission > y->admission) - (x->admission < y->admission);
+	return (x->place > y->place) - (x->place < y->place);
 }
 
 static void sort_ended(struct kv_engine *engine)
@@ -602,15 +605,15 @@ static void sort_ended(struct kv_engine *engine)
 	struct ended_entry *all = entry;
 	uint32_t in_order = 1;
 
-	while (in_order < engine->ended_count && engine->live[engine->ended[in_order - 1]].admission
-	                                         < engine->live[engine->ended[in_order]].admission)
+	while (in_order < engine->ended_count && engine->live[engine->ended[in_order - 1]].place
+	                                         < engine->live[engine->ended[in_order]].place)
 		in_order++;
 	if (in_order >= engine->ended_count)
 		return;
 	if (engine->ended_count > 64)
 		all = kv_calloc(engine->ended_count, sizeof *all);
 	for (uint32_t i = 0; i < engine->ended_count; i++)
-		all[i] = (struct ended_entry){engine->live[engine->ended[i]].admission, engine->ended[i]};
+		all[i] = (struct ended_entry){engine->live[engine->ended[i]].place, engine->ended[i]};
 	qsort(all, engine->ended_count, sizeof *all, compare_ended);
 	for (uint32_t i = 0; i < engine->ended_count; i++)
 		engine->ended[i] = all[i].id;
@@ -645,16 +648,14 @@ static void settle_requests(struct kv_engine *engine, kv_time now)
 	}
 }
 
-/* Special requests that decode from now on. The admission number tells a slot that was given up from one in use. */
+/* Special requests that decode from now on. */
 static void enter_steady(struct kv_engine *engine)
 {
 	for (uint32_t i = 0; i < engine->scheduled_count; i++) {
-		uint32_t id = engine->scheduled[i];
-		uint32_t at = kv_running_find(engine, id);
+		const struct kv_live *live = &engine->live[engine->scheduled[i]];
 
-		if (at < engine->running_count && engine->running[at] == id && !engine->live[id].steady
-		    && can_be_steady(engine, &engine->live[id]))
-			kv_steady_enter(engine, at);
+		if (live->place != KV_NONE && !live->steady && can_be_steady(engine, live))
+			kv_steady_enter(engine, live->place);
 	}
 }
 

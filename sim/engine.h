@@ -22,7 +22,7 @@
 #include "sim/request.h"
 #include "sim/step_wheel.h"
 
-enum { KV_PHASE_SPECIAL = UINT32_MAX };
+enum { KV_PHASE_SPECIAL = UINT32_MAX, KV_PHASE_GAP = UINT32_MAX - 1 };
 
 /* A request between sending and its fate. */
 struct kv_live {
@@ -58,7 +58,7 @@ struct kv_live {
 	bool resuming;              /* recomputes after a preemption */
 	bool waste_counted;         /* holds its last block */
 	uint32_t junction;          /* blocks: retention boundary (b), 0 = none */
-	uint64_t admission;         /* number of its latest admission: running order */
+	uint32_t place;             /* in the running list; KV_NONE = it does not run */
 
 	bool steady;
 	bool alarm_set;             /* it has an entry in the wheel */
@@ -92,14 +92,13 @@ struct kv_engine {
 	size_t live_capacity;
 	uint32_t lives, free_live;
 
-	uint32_t *running;           /* in order of admission */
-	uint32_t *phase;             /* beside it: steady_phase, or KV_PHASE_SPECIAL */
-	uint64_t *admission;         /* beside it: ascending */
-	size_t running_capacity, phase_capacity, admission_capacity;
-	uint32_t running_count;
+	uint32_t *running;           /* in order of admission; KV_NONE = gap, the last entry is none */
+	uint32_t *phase;             /* beside it: steady_phase, KV_PHASE_SPECIAL or KV_PHASE_GAP */
+	size_t running_capacity, phase_capacity;
+	uint32_t running_length;     /* with gaps */
+	uint32_t running_count;      /* without */
 	struct kv_heap waiting;
 	int64_t requeues;
-	uint64_t admissions;
 	bool head_may_lose;          /* some of what it would hit is evictable ... */
 	uint64_t head_evicted;       /* ... and this much had been evicted then */
 	bool head_blocked;           /* the head lacks blocks or a slot, and nothing that could help has happened since */
@@ -216,9 +215,13 @@ void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked);
 void kv_steady_tick(struct kv_engine *engine);
 /* Blocks that steady requests need in this step. */
 uint64_t kv_steady_growth(const struct kv_engine *engine);
-/* Place of a request that runs, or where it would stand by its latest admission. */
-uint32_t kv_running_find(const struct kv_engine *engine, uint32_t live);
+/* --- the running list: sim/running_list.c ------------------------------------------------------------------------------- */
+
+void kv_running_append(struct kv_engine *engine, uint32_t live);
+/* Leaves a gap, so that the places of the others stay. */
 void kv_running_remove(struct kv_engine *engine, uint32_t at);
+/* Closes gaps once they are as many as the requests. Moves places. */
+void kv_running_compact(struct kv_engine *engine);
 
 /* --- steps: sim/engine.c -------------------------------------------------------------------------------------------------- */
 

@@ -97,19 +97,24 @@ void kv_engine_check(struct kv_engine *engine)
 	struct count count = {0};
 	uint64_t blank = 0;
 	uint64_t charged = 0;
+	uint32_t running = 0;
 
 	count_chains(cache, &count);
 	count_order(cache, &count);
-	for (uint32_t i = 0; i < engine->running_count; i++) {
+	for (uint32_t i = 0; i < engine->running_length; i++) {
 		uint32_t id = engine->running[i];
 		const struct kv_live *live = &engine->live[id];
 
+		if (id == KV_NONE)
+			continue;
 		blank += count_blank(engine, id);
 		charged += cache->charge[id].blocks;
 		if (live->steady && !engine->contiguous)
 			charged += (engine->growth_steps[live->steady_phase] - live->growth_steps) * cache->groups;
-		KV_ASSERT(i == 0 || engine->live[engine->running[i - 1]].admission < live->admission, "running order at %u", i);
+		KV_ASSERT(live->place == i, "place of request %" PRIu64, live->index);
+		running++;
 	}
+	KV_ASSERT(running == engine->running_count, "%u requests run, counted %u", engine->running_count, running);
 	KV_ASSERT(cache->pinned == count.held_blocks + blank, "%" PRIu64 " pinned blocks, counted %" PRIu64 " + %" PRIu64,
 	          cache->pinned, count.held_blocks, blank);
 	KV_ASSERT(cache->cached == count.cached_blocks && cache->blank_ordered == count.blank_ordered,

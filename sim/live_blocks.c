@@ -98,8 +98,8 @@ static uint64_t running_growth(struct kv_engine *engine)
 
 	if (!engine->windowed)
 		return growth;
-	for (uint32_t i = 0; i < engine->running_count; i++)
-		for (uint32_t g = 0; g < engine->config->groups; g++) {
+	for (uint32_t i = 0; i < engine->running_length; i++)
+		for (uint32_t g = 0; g < engine->config->groups && engine->running[i] != KV_NONE; g++) {
 			uint32_t id = engine->running[i];
 			const struct kv_table *table = kv_table_of(&engine->cache, id, g);
 			uint64_t most = kv_min(engine->config->admission_cap[g], blocks_for(engine, engine->live[id].max_total));

@@ -66,6 +66,7 @@ libkvsim_a_SOURCES += \
 	%D%/random.c %D%/random.h \
 	%D%/record.c %D%/record.h \
 	%D%/request.h \
+	%D%/running_list.c \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/simulation.h \
 	%D%/seen.c %D%/seen.h \

@@ -258,7 +258,7 @@ static uint64_t record_unfinished(struct simulation *sim, enum kv_reason reason)
 		uint32_t id = list[i].id;
 
 		if (engine->live[id].steady) {
-			kv_steady_leave(engine, kv_running_find(engine, id), false);
+			kv_steady_leave(engine, engine->live[id].place, false);
 			/* The clock counts a token when its step begins: one in flight has not come. */
 			engine->live[id].generated -= sim->step_end != KV_TIME_MAX;
 		}

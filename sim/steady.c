@@ -8,35 +8,7 @@
 
 #include "sim/engine.h"
 
-#include <string.h>
-
 #include "sim/memory.h"
-
-uint32_t kv_running_find(const struct kv_engine *engine, uint32_t live)
-{
-	uint64_t admission = engine->live[live].admission;
-	const uint64_t *base = engine->admission;
-	uint32_t count = engine->running_count;
-
-	if (count > 0 && base[count - 1] <= admission)
-		return base[count - 1] == admission ? count - 1 : count;
-	while (count > 1) {
-		uint32_t half = count / 2;
-
-		base = base[half - 1] < admission ? base + half : base;
-		count -= half;
-	}
-	return (uint32_t)(base - engine->admission) + (count == 1 && *base < admission);
-}
-
-void kv_running_remove(struct kv_engine *engine, uint32_t at)
-{
-	uint32_t after = --engine->running_count - at;
-
-	memmove(&engine->running[at], &engine->running[at + 1], after * sizeof *engine->running);
-	memmove(&engine->phase[at], &engine->phase[at + 1], after * sizeof *engine->phase);
-	memmove(&engine->admission[at], &engine->admission[at + 1], after * sizeof *engine->admission);
-}
 
 /* The next tick at which it has to be looked at: when it takes its last block (if some of that stays empty), or its last
  * token. */
