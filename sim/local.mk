@@ -23,6 +23,25 @@ kvsim_SOURCES = \
 	%D%/cli/trace.c %D%/cli/trace.h
 kvsim_LDADD = $(KV_LIBS)
 
+# Manual pages: made by help2man from the program's own help and a file of what help cannot say, and shipped.
+KV_MANUALS = \
+	%D%/cli/kvsim.1 \
+	%D%/cli/kvsim-calibrate.1 \
+	%D%/cli/kvsim-list.1 \
+	%D%/cli/kvsim-run.1 \
+	%D%/cli/kvsim-size.1 \
+	%D%/cli/kvsim-trace.1 \
+	%D%/cli/kvsim-trace-validate.1
+dist_man_MANS += $(KV_MANUALS)
+EXTRA_DIST += $(KV_MANUALS:.1=.x) %D%/cli/manual.sh %D%/cli/manual.x
+MAINTAINERCLEANFILES += $(KV_MANUALS)
+SUFFIXES += .x .1
+
+$(KV_MANUALS): configure.ac %D%/cli/manual.sh %D%/cli/manual.x $(kvsim_SOURCES) $(libkvsim_a_SOURCES) | kvsim$(EXEEXT)
+.x.1:
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(SHELL) $(srcdir)/sim/cli/manual.sh '$(HELP2MAN)' ./kvsim$(EXEEXT) '$(VERSION)' $< $@.tmp && mv $@.tmp $@
+
 libkvsim_a_SOURCES += \
 	%D%/block_table.c \
 	%D%/buddy.c %D%/buddy.h \
