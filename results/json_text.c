@@ -115,16 +115,21 @@ void kv_json_double(struct kv_json *json, const char *key, double value)
 
 void kv_json_seconds(struct kv_json *json, const char *key, kv_time time)
 {
-	char *start, *end;
+	char *end;
 
 	begin_member(json, key);
-	start = kv_output_room(json->out, KV_NUMBER_TEXT_MAX);
-	end = kv_text_seconds(start, time);
+	end = kv_text_seconds(kv_output_room(json->out, KV_NUMBER_TEXT_MAX), time);
 	if (time % KV_SECOND == 0) {
 		memcpy(end, ".0", 2);
 		end += 2;
 	}
 	kv_output_advance(json->out, end);
+}
+
+void kv_json_ratio(struct kv_json *json, const char *key, kv_integral numerator, kv_integral denominator)
+{
+	begin_member(json, key);
+	kv_output_advance(json->out, kv_text_ratio(kv_output_room(json->out, KV_NUMBER_TEXT_MAX), numerator, denominator, 3));
 }
 
 void kv_json_bool(struct kv_json *json, const char *key, bool value)
@@ -145,10 +150,13 @@ static int put_chunk(const char *text, size_t size, void *out)
 	return 0;
 }
 
-static json_t *string_value(const char *text)
+json_t *kv_json_text(const char *text)
 {
-	json_t *value = json_string(text);
+	json_t *value;
 
+	if (text == NULL)
+		return json_null();
+	value = json_string(text);
 	if (value == NULL) {
 		char *copy = kv_strdup(text);
 
@@ -163,19 +171,62 @@ static json_t *string_value(const char *text)
 
 void kv_json_string(struct kv_json *json, const char *key, const char *text)
 {
-	json_t *value;
+	json_t *value = kv_json_text(text);
 
-	if (text == NULL) {
-		kv_json_null(json, key);
-		return;
-	}
-	value = string_value(text);
 	kv_json_value(json, key, value);
 	json_decref(value);
 }
 
+static void put_object(struct kv_json *json, const char *key, const json_t *object, bool one_line)
+{
+	const char *member;
+	json_t *value;
+
+	begin_member(json, key);
+	if (one_line && json->inlined == 0)
+		json->inlined = json->depth + 1;
+	begin_container(json, "{");
+	json_object_foreach((json_t *)object, member, value)
+		kv_json_value(json, member, value);
+	kv_json_end_object(json);
+}
+
+/* An object a line. */
+static void put_rows(struct kv_json *json, const char *key, const json_t *array)
+{
+	size_t i;
+	json_t *value;
+
+	begin_member(json, key);
+	begin_container(json, "[");
+	json_array_foreach(array, i, value)
+		put_object(json, NULL, value, true);
+	kv_json_end_array(json);
+}
+
+static void put_array(struct kv_json *json, const char *key, const json_t *array)
+{
+	size_t i;
+	json_t *value;
+
+	if (json_is_object(json_array_get(array, 0))) {
+		put_rows(json, key, array);
+		return;
+	}
+	kv_json_begin_array(json, key);
+	json_array_foreach(array, i, value)
+		kv_json_value(json, NULL, value);
+	kv_json_end_array(json);
+}
+
 void kv_json_value(struct kv_json *json, const char *key, const json_t *value)
 {
-	begin_member(json, key);
-	json_dump_callback(value, put_chunk, json->out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	if (json_is_object(value)) {
+		put_object(json, key, value, false);
+	} else if (json_is_array(value)) {
+		put_array(json, key, value);
+	} else {
+		begin_member(json, key);
+		json_dump_callback(value, put_chunk, json->out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	}
 }

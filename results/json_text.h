@@ -24,7 +24,7 @@ void kv_json_finish(struct kv_json *json);
 
 /* Members of the innermost container; key is NULL inside arrays. Keys are plain ASCII without quotes. */
 void kv_json_begin_object(struct kv_json *json, const char *key);
-void kv_json_begin_array(struct kv_json *json, const char *key);  /* its elements stand on one line */
+void kv_json_begin_array(struct kv_json *json, const char *key);  /* numbers and texts stand on one line */
 void kv_json_end_object(struct kv_json *json);
 void kv_json_end_array(struct kv_json *json);
 
@@ -34,8 +34,12 @@ void kv_json_double(struct kv_json *json, const char *key, double value);      /
 void kv_json_seconds(struct kv_json *json, const char *key, kv_time time);     /* exact, always with a point */
 void kv_json_bool(struct kv_json *json, const char *key, bool value);
 void kv_json_null(struct kv_json *json, const char *key);
-/* NULL is null. Bytes of invalid UTF-8 become '?'. */
+/* Rounded to three decimals. */
+void kv_json_ratio(struct kv_json *json, const char *key, kv_integral numerator, kv_integral denominator);
 void kv_json_string(struct kv_json *json, const char *key, const char *text);
 void kv_json_value(struct kv_json *json, const char *key, const json_t *value);
+
+/* A string for a tree: NULL is null, and as files and names may hold anything, bytes of invalid UTF-8 become '?'. */
+json_t *kv_json_text(const char *text);
 
 #endif

@@ -15,10 +15,11 @@ enum kv_level {
 	KV_LEVEL_PINNED,    /* blocks, as are the next two; they sum to the pool */
 	KV_LEVEL_CACHED,
 	KV_LEVEL_FREE,
-	KV_LEVEL_RUNNING,   /* requests, as are all others */
+	KV_LEVEL_RUNNING,   /* requests, as are the next two */
 	KV_LEVEL_IN_FLIGHT,
 	KV_LEVEL_WAITING,   /* one for each enum kv_waiting_reason */
-	KV_LEVELS = KV_LEVEL_WAITING + KV_WAIT_REASONS
+	KV_LEVEL_BOUND = KV_LEVEL_WAITING + KV_WAIT_REASONS,  /* 1 while the queue waits for this resource, else 0 */
+	KV_LEVELS = KV_LEVEL_BOUND + KV_WAIT_RESOURCES
 };
 
 struct kv_level_sums {
@@ -55,6 +56,8 @@ static inline void kv_level_sums_add(struct kv_level_sums *sums, const struct kv
 	kv_level_sums_put(sums, KV_LEVEL_IN_FLIGHT, state->in_flight, ns);
 	for (int i = 0; i < KV_WAIT_REASONS; i++)
 		kv_level_sums_put(sums, KV_LEVEL_WAITING + i, state->waiting[i], ns);
+	for (int i = 0; i < KV_WAIT_RESOURCES; i++)
+		kv_level_sums_put(sums, KV_LEVEL_BOUND + i, state->waiting[i] > 0, ns);
 }
 
 static inline void kv_level_sums_merge(struct kv_level_sums *sums, const struct kv_level_sums *more)

@@ -1,13 +1,20 @@
 # Results: recorders and writers.
 libkvsim_a_SOURCES += \
+	%D%/charts.c %D%/charts.h \
 	%D%/csv_text.c %D%/csv_text.h \
 	%D%/distribution.c %D%/distribution.h \
 	%D%/events_csv.c %D%/events_csv.h \
+	%D%/explain.c %D%/explain.h \
+	%D%/facts.c %D%/facts.h \
+	%D%/insight.c %D%/insight.h \
 	%D%/json_text.c %D%/json_text.h \
 	%D%/level_sums.h \
 	%D%/manifest.c %D%/manifest.h \
 	%D%/number_text.c %D%/number_text.h \
 	%D%/output_file.c %D%/output_file.h \
+	%D%/report.c %D%/report.h \
+	%D%/report_again.c \
+	%D%/report_assets.h \
 	%D%/requests_csv.c %D%/requests_csv.h \
 	%D%/result_folder.c %D%/result_folder.h \
 	%D%/results.c %D%/results.h \
@@ -16,3 +23,13 @@ libkvsim_a_SOURCES += \
 	%D%/summary_json.c \
 	%D%/summary_text.c \
 	%D%/timeline.c %D%/timeline.h
+nodist_libkvsim_a_SOURCES += %D%/report_assets.c
+EXTRA_DIST += %D%/report/embed.sh %D%/report/report.css %D%/report/report.js
+CLEANFILES += %D%/report_assets.c
+
+# What report.html contains, as arrays of bytes.
+%D%/report_assets.c: %D%/report/embed.sh %D%/report/report.css %D%/report/report.js Makefile
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(SHELL) $(srcdir)/%D%/report/embed.sh \
+		dygraphs_css=$(DYGRAPHS_DIR)/dygraph.min.css dygraphs_js=$(DYGRAPHS_DIR)/dygraph.min.js \
+		synchronizer_js=$(DYGRAPHS_DIR)/extras/synchronizer.js \
+		report_css=$(srcdir)/%D%/report/report.css report_js=$(srcdir)/%D%/report/report.js >$@.tmp && mv $@.tmp $@

@@ -8,88 +8,80 @@
 #include "results/json_text.h"
 #include "sim/quantity.h"
 
-static void write_trace(struct kv_json *json, const struct kv_run_info *info)
+static json_t *trace_value(const struct kv_run_info *info)
 {
 	char fingerprint[33];
+	bool known = info->fingerprint[0] != 0 || info->fingerprint[1] != 0;
+	json_t *skipped = json_object();
 
-	kv_json_begin_object(json, "trace");
-	kv_json_string(json, "file", info->trace);
-	kv_json_string(json, "format", info->trace_format);
 	snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64 "%016" PRIx64, info->fingerprint[0],
 	         info->fingerprint[1]);
-	if (info->fingerprint[0] != 0 || info->fingerprint[1] != 0)
-		kv_json_string(json, "xxh128", fingerprint);
-	else
-		kv_json_null(json, "xxh128");
-	kv_json_bool(json, "has_prefixes", info->trace_has_prefixes);
-	kv_json_begin_object(json, "skipped_rows");
 	for (size_t i = 0; i < info->skipped_rows_count; i++)
-		kv_json_u64(json, info->skipped_rows[i].name, info->skipped_rows[i].count);
-	kv_json_end_object(json);
-	kv_json_end_object(json);
+		json_object_set_new(skipped, info->skipped_rows[i].name,
+		                    json_integer((json_int_t)info->skipped_rows[i].count));
+	return json_pack("{so ss? ss? sb so}", "file", kv_json_text(info->trace), "format", info->trace_format, "xxh128",
+	                 known ? fingerprint : NULL, "has_prefixes", info->trace_has_prefixes, "skipped_rows", skipped);
 }
 
-static void write_pool(struct kv_json *json, const struct kv_run_info *info)
+static json_t *pool_value(const struct kv_run_info *info)
 {
-	kv_json_begin_object(json, "pool");
-	kv_json_string(json, "source", info->pool_source);
-	kv_json_u64(json, "num_gpu_blocks", info->num_gpu_blocks);
-	kv_json_u64(json, "usable_blocks", info->usable_blocks);
-	kv_json_u64(json, "block_size", info->block_size);
-	kv_json_u64(json, "block_bytes", info->block_bytes);
-	kv_json_u64(json, "kv_cache_bytes", info->kv_cache_bytes);
-	kv_json_begin_array(json, "budget");
-	for (size_t i = 0; i < info->budget_count; i++) {
-		kv_json_begin_object(json, NULL);
-		kv_json_string(json, "item", info->budget[i].item);
-		kv_json_i64(json, "bytes", info->budget[i].bytes);
-		kv_json_string(json, "source", info->budget[i].source);
-		kv_json_end_object(json);
-	}
-	kv_json_end_array(json);
-	kv_json_end_object(json);
+	json_t *budget = json_array();
+
+	for (size_t i = 0; i < info->budget_count; i++)
+		json_array_append_new(budget, json_pack("{ss sI ss}", "item", info->budget[i].item, "bytes",
+		                                        (json_int_t)info->budget[i].bytes, "source",
+		                                        info->budget[i].source));
+	return json_pack("{ss? sI sI sI sI sI so}", "source", info->pool_source, "num_gpu_blocks",
+	                 (json_int_t)info->num_gpu_blocks, "usable_blocks", (json_int_t)info->usable_blocks,
+	                 "block_size", (json_int_t)info->block_size, "block_bytes", (json_int_t)info->block_bytes,
+	                 "kv_cache_bytes", (json_int_t)info->kv_cache_bytes, "budget", budget);
 }
 
-static void write_policies(struct kv_json *json, const struct kv_run_info *info)
+static json_t *policies_value(const struct kv_run_info *info)
 {
-	kv_json_begin_object(json, "policies");
+	json_t *policies = json_object();
+
 	for (int i = 0; i < KV_POLICY_KINDS; i++)
-		kv_json_string(json, kv_policy_kind_name(i), info->policies[i]);
-	kv_json_end_object(json);
+		json_object_set_new(policies, kv_policy_kind_name(i),
+		                    kv_json_text(info->policies[i]));
+	return policies;
 }
 
-static void write_texts(struct kv_json *json, const char *key, const char *const *texts, size_t count)
+static json_t *warnings_value(const struct kv_run_info *info)
 {
-	kv_json_begin_array(json, key);
-	for (size_t i = 0; i < count; i++)
-		kv_json_string(json, NULL, texts[i]);
-	kv_json_end_array(json);
+	json_t *warnings = json_array();
+
+	for (size_t i = 0; i < info->warning_count; i++)
+		json_array_append_new(warnings, kv_json_text(info->warnings[i]));
+	return warnings;
 }
 
-void kv_manifest_write(const struct kv_run_info *info, const struct kv_run_outcome *outcome, struct kv_output *out)
+json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_run_outcome *outcome)
+{
+	char date[KV_QUANTITY_MAX];
+	json_t *manifest = json_pack(
+		"{ss ss so sb sI ss so so ss? ss?}", "generator", "kvsim", "version", PACKAGE_VERSION, "command",
+		kv_json_text(info->command), "partial", outcome->partial, "seed", (json_int_t)info->seed, "start_time",
+		kv_format_date(info->start_time, date), "model", kv_json_text(info->model), "hardware",
+		kv_json_text(info->hardware),
+		"engine_profile", info->engine_profile, "latency", info->latency);
+
+	json_object_set_new(manifest, "policies", policies_value(info));
+	json_object_set_new(manifest, "pool", pool_value(info));
+	json_object_set_new(manifest, "trace", trace_value(info));
+	json_object_set(manifest, "scenario", info->scenario != NULL ? info->scenario : json_null());
+	json_object_set_new(manifest, "warnings", warnings_value(info));
+	return manifest;
+}
+
+void kv_manifest_write(const json_t *manifest, struct kv_output *out)
 {
 	struct kv_json json;
-	char date[KV_QUANTITY_MAX];
+	const char *key;
+	json_t *value;
 
 	kv_json_start(&json, out);
-	kv_json_string(&json, "generator", "kvsim");
-	kv_json_string(&json, "version", PACKAGE_VERSION);
-	kv_json_string(&json, "command", info->command);
-	kv_json_bool(&json, "partial", outcome->partial);
-	kv_json_u64(&json, "seed", info->seed);
-	kv_json_string(&json, "start_time", kv_format_date(info->start_time, date));
-	kv_json_string(&json, "model", info->model);
-	kv_json_string(&json, "hardware", info->hardware);
-	kv_json_string(&json, "engine_profile", info->engine_profile);
-	kv_json_string(&json, "latency", info->latency);
-	write_policies(&json, info);
-	write_pool(&json, info);
-	write_trace(&json, info);
-	if (info->scenario != NULL)
-		kv_json_value(&json, "scenario", info->scenario);
-	else
-		kv_json_null(&json, "scenario");
-	write_texts(&json, "warnings", info->warnings, info->warning_count);
-	write_texts(&json, "assumptions", info->assumptions, info->assumption_count);
+	json_object_foreach((json_t *)manifest, key, value)
+		kv_json_value(&json, key, value);
 	kv_json_finish(&json);
 }

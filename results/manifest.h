@@ -2,9 +2,13 @@
 #ifndef KV_RESULTS_MANIFEST_H
 #define KV_RESULTS_MANIFEST_H
 
+#include <jansson.h>
+
 #include "results/output_file.h"
 #include "results/results.h"
 
-void kv_manifest_write(const struct kv_run_info *info, const struct kv_run_outcome *outcome, struct kv_output *out);
+/* json_decref() it. */
+json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_run_outcome *outcome);
+void kv_manifest_write(const json_t *manifest, struct kv_output *out);
 
 #endif

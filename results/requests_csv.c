@@ -12,7 +12,7 @@ void kv_requests_csv_header(struct kv_output *out)
 	kv_output_text(out, "request_id,tenant,status,reason,arrival_s,sent_s,queued_s,admitted_s,first_token_s,finish_s,"
 	                    "prompt_tokens,output_tokens,cached_tokens,external_tokens,computed_tokens,recomputed_tokens,"
 	                    "preemptions,preempted_s,client_wait_s,retrieval_s,frontend_s,queue_s,prefill_s,ttft_s,tpot_s,"
-	                    "e2e_s,block_seconds\n");
+	                    "e2e_s,block_seconds,miss_reason\n");
 }
 
 static char *put_word(char *p, const char *word)
@@ -88,5 +88,6 @@ void kv_requests_csv_row(struct kv_output *out, const struct kv_request_record *
 	p = put_parts(p, record);
 	p = put_rates(p, record);
 	p = kv_csv_integral(p, record->block_ns);
+	p = put_word(p, kv_miss_reason_name(record->miss_reason));
 	kv_output_advance(out, kv_csv_end_row(p));
 }

@@ -15,6 +15,8 @@ enum kv_result_file {
 	KV_FILE_REQUESTS,
 	KV_FILE_TIMELINE,
 	KV_FILE_EVENTS,
+	KV_FILE_REPORT,
+	KV_FILE_CHARTS,    /* what the report draws, to render it again */
 	KV_FILES
 };
 

@@ -9,10 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "results/charts.h"
 #include "results/events_csv.h"
+#include "results/explain.h"
+#include "results/facts.h"
+#include "results/insight.h"
 #include "results/manifest.h"
 #include "results/number_text.h"
 #include "results/output_file.h"
+#include "results/report.h"
 #include "results/requests_csv.h"
 #include "results/result_folder.h"
 #include "results/summary.h"
@@ -30,7 +35,12 @@ struct kv_results {
 	bool measuring;                /* the warm-up is over */
 	struct kv_level_sums segment;  /* since the last cut */
 	struct kv_summary summary;
-	struct kv_timeline timeline;   /* in use if its file is there */
+	struct kv_timeline timeline;   /* of its file, if that is asked for */
+	bool reports;                  /* a report is asked for: the next two are in use */
+	struct kv_timeline drawn;
+	struct kv_insight insight;
+	struct kv_timeline *cutting[2];  /* those of the two that are in use */
+	int cutting_count;
 
 	char *dir;
 	bool created, finished;
@@ -41,19 +51,18 @@ struct kv_results {
 
 static void choose_next_cut(struct kv_results *results)
 {
-	results->next_cut = KV_TIME_MAX;
-	if (!results->measuring)
-		results->next_cut = results->options.warmup;
-	if (results->file[KV_FILE_TIMELINE] != NULL && results->timeline.next < results->next_cut)
-		results->next_cut = results->timeline.next;
+	results->next_cut = results->measuring ? KV_TIME_MAX : results->options.warmup;
+	for (int i = 0; i < results->cutting_count; i++)
+		if (results->cutting[i]->next < results->next_cut)
+			results->next_cut = results->cutting[i]->next;
 }
 
 static void take_segment(struct kv_results *results)
 {
 	if (results->measuring)
 		kv_level_sums_merge(&results->summary.levels, &results->segment);
-	if (results->file[KV_FILE_TIMELINE] != NULL)
-		kv_timeline_add(&results->timeline, &results->segment);
+	for (int i = 0; i < results->cutting_count; i++)
+		kv_timeline_add(results->cutting[i], &results->segment);
 	results->segment = (struct kv_level_sums){0};
 }
 
@@ -64,8 +73,9 @@ static void cut(struct kv_results *results, const struct kv_state *state)
 		results->measuring = true;
 		kv_summary_start_measuring(&results->summary, state, results->now);
 	}
-	if (results->file[KV_FILE_TIMELINE] != NULL && results->now == results->timeline.next)
-		kv_timeline_cut(&results->timeline, state);
+	for (int i = 0; i < results->cutting_count; i++)
+		if (results->now == results->cutting[i]->next)
+			kv_timeline_cut(results->cutting[i], state);
 	choose_next_cut(results);
 }
 
@@ -74,14 +84,17 @@ static void hold(struct kv_results *results, const struct kv_state *state, kv_ti
 	if (time == results->now)
 		return;
 	kv_level_sums_add(&results->segment, state, results->info->block_size, time - results->now);
+	if (state->pinned_blocks > results->summary.peak_pinned) {
+		results->summary.peak_pinned = state->pinned_blocks;
+		results->summary.peak_time = results->now;
+	}
 	results->now = time;
 }
 
-static void prepare_timeline(struct kv_results *results, kv_time time)
+static void prepare_timelines(struct kv_results *results, kv_time time)
 {
-	if (results->file[KV_FILE_TIMELINE] == NULL)
-		return;
-	kv_timeline_prepare(&results->timeline, time);
+	for (int i = 0; i < results->cutting_count; i++)
+		kv_timeline_prepare(results->cutting[i], time);
 	choose_next_cut(results);
 }
 
@@ -92,7 +105,7 @@ static void advance(void *self, const struct kv_state *state, kv_time time)
 	if (results->summary.first_start == KV_TIME_NONE && state->in_flight > 0)
 		results->summary.first_start = results->now;
 	if (time >= results->next_cut)
-		prepare_timeline(results, time);
+		prepare_timelines(results, time);
 	while (time >= results->next_cut) {
 		hold(results, state, results->next_cut);
 		cut(results, state);
@@ -121,8 +134,22 @@ static void request(void *self, const struct kv_request_record *record)
 	kv_summary_request(&results->summary, record);
 	if (results->options.watch != NULL)
 		results->options.watch(results->options.watch_context, record);
+	if (results->reports)
+		kv_insight_request(&results->insight, record);
 	if (results->file[KV_FILE_REQUESTS] != NULL)
 		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record);
+}
+
+static void miss(void *self, const struct kv_miss *missed)
+{
+	struct kv_results *results = self;
+
+	if (!results->measuring)
+		return;
+	for (int i = 0; i < KV_MISS_REASONS; i++)
+		results->summary.miss_tokens[i] += missed->tokens[i];
+	if (results->reports)
+		kv_insight_miss(&results->insight, missed);
 }
 
 static void event(void *self, const struct kv_event *decided)
@@ -143,7 +170,8 @@ static bool is_asked_for(const struct kv_results_options *options, enum kv_resul
 {
 	static const unsigned bits[KV_FILES] = {
 		[KV_FILE_SUMMARY] = KV_WRITE_SUMMARY, [KV_FILE_REQUESTS] = KV_WRITE_REQUESTS,
-		[KV_FILE_TIMELINE] = KV_WRITE_TIMELINE, [KV_FILE_EVENTS] = KV_WRITE_EVENTS
+		[KV_FILE_TIMELINE] = KV_WRITE_TIMELINE, [KV_FILE_EVENTS] = KV_WRITE_EVENTS,
+		[KV_FILE_REPORT] = KV_WRITE_REPORT, [KV_FILE_CHARTS] = KV_WRITE_REPORT
 	};
 
 	return file == KV_FILE_MANIFEST || (options->write & bits[file]) != 0;
@@ -176,9 +204,16 @@ static void start_files(struct kv_results *results)
 		kv_requests_csv_header(results->file[KV_FILE_REQUESTS]);
 	if (results->file[KV_FILE_EVENTS] != NULL)
 		kv_events_csv_header(results->file[KV_FILE_EVENTS]);
-	if (results->file[KV_FILE_TIMELINE] != NULL)
+	if (results->file[KV_FILE_TIMELINE] != NULL) {
 		kv_timeline_init(&results->timeline, results->options.timeline_interval, results->info->block_size,
 		                 results->info->block_bytes, results->file[KV_FILE_TIMELINE]);
+		results->cutting[results->cutting_count++] = &results->timeline;
+	}
+	if (results->reports) {
+		kv_timeline_init_held(&results->drawn, KV_CHART_ROWS, results->info->block_size);
+		kv_insight_init(&results->insight, results->info->block_size, results->options.warmup);
+		results->cutting[results->cutting_count++] = &results->drawn;
+	}
 }
 
 struct kv_results *kv_results_open(const struct kv_results_options *options, const struct kv_run_info *info,
@@ -195,6 +230,7 @@ struct kv_results *kv_results_open(const struct kv_results_options *options, con
 	results->info = info;
 	results->dir = kv_strdup(options->dir);
 	results->measuring = options->warmup == 0;
+	results->reports = (options->write & KV_WRITE_REPORT) != 0;
 	kv_summary_init(&results->summary, &results->options);
 	if (kv_result_folder_open(results->dir, options->force, &results->created, err) || create_files(results, err)) {
 		kv_results_free(results);
@@ -208,7 +244,8 @@ struct kv_results *kv_results_open(const struct kv_results_options *options, con
 		.event = results->file[KV_FILE_EVENTS] != NULL ? event : NULL,
 		.step = step,
 		.token_gap = token_gap,
-		.request = request
+		.request = request,
+		.miss = miss
 	};
 	return results;
 }
@@ -223,8 +260,8 @@ static void end_run(struct kv_results *results, const struct kv_run_outcome *out
 	if (!results->measuring)
 		kv_summary_start_measuring(&results->summary, &outcome->final, outcome->end);
 	take_segment(results);
-	if (results->file[KV_FILE_TIMELINE] != NULL)
-		kv_timeline_finish(&results->timeline, &outcome->final);
+	for (int i = 0; i < results->cutting_count; i++)
+		kv_timeline_finish(results->cutting[i], &outcome->final);
 	kv_summary_finish(&results->summary, outcome);
 }
 
@@ -248,7 +285,7 @@ static char *saved_name(const struct kv_run_info *info)
 	return name;
 }
 
-static int write_saved(struct kv_results *results, struct kv_error *err)
+static int write_saved(struct kv_results *results, json_t *facts, struct kv_error *err)
 {
 	char *name;
 	struct kv_output *out;
@@ -261,7 +298,7 @@ static int write_saved(struct kv_results *results, struct kv_error *err)
 	free(name);
 	if (out == NULL)
 		return -1;
-	kv_summary_write_json(&results->summary, results->info, out);
+	kv_summary_write_json(&results->summary, facts, out);
 	failed = kv_output_close(out, err) || kv_output_commit(out, err);
 	kv_output_free(out);
 	return failed ? -1 : 0;
@@ -307,7 +344,7 @@ static void write_list_of_files(const struct kv_results *results, struct kv_outp
 	kv_output_text(out, "\n");
 }
 
-static int print_summary(const struct kv_results *results, struct kv_error *err)
+static int print_summary(const struct kv_results *results, json_t *facts, struct kv_error *err)
 {
 	struct kv_output *out;
 	int failed;
@@ -316,9 +353,10 @@ static int print_summary(const struct kv_results *results, struct kv_error *err)
 		return 0;
 	out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
 	if (results->options.json) {
-		kv_summary_write_json(&results->summary, results->info, out);
+		kv_summary_write_json(&results->summary, facts, out);
 	} else {
 		kv_summary_write_text(&results->summary, results->info, out);
+		kv_explain_write_hints(facts, out);
 		write_list_of_files(results, out);
 	}
 	failed = kv_output_close(out, err);
@@ -326,16 +364,43 @@ static int print_summary(const struct kv_results *results, struct kv_error *err)
 	return failed;
 }
 
-int kv_results_finish(struct kv_results *results, const struct kv_run_outcome *outcome, struct kv_error *err)
+static void write_report(struct kv_results *results, json_t *facts, json_t *manifest)
 {
-	end_run(results, outcome);
+	const struct kv_charts charts = {&results->drawn, &results->insight, &results->summary};
+
+	if (!results->reports)
+		return;
+	kv_charts_write(&charts, results->file[KV_FILE_CHARTS]);
+	kv_report_begin(facts, manifest, results->file[KV_FILE_REPORT]);
+	kv_charts_write(&charts, results->file[KV_FILE_REPORT]);
+	kv_report_end(results->file[KV_FILE_REPORT]);
+}
+
+static int finish(struct kv_results *results, json_t *facts, json_t *manifest, struct kv_error *err)
+{
 	if (results->file[KV_FILE_SUMMARY] != NULL)
-		kv_summary_write_json(&results->summary, results->info, results->file[KV_FILE_SUMMARY]);
-	kv_manifest_write(results->info, outcome, results->file[KV_FILE_MANIFEST]);
-	if (close_files(results, err) || name_files(results, err) || write_saved(results, err))
+		kv_summary_write_json(&results->summary, facts, results->file[KV_FILE_SUMMARY]);
+	kv_manifest_write(manifest, results->file[KV_FILE_MANIFEST]);
+	write_report(results, facts, manifest);
+	if (close_files(results, err) || name_files(results, err) || write_saved(results, facts, err))
 		return -1;
 	results->finished = true;
-	return print_summary(results, err);
+	return print_summary(results, facts, err);
+}
+
+int kv_results_finish(struct kv_results *results, const struct kv_run_outcome *outcome, struct kv_error *err)
+{
+	json_t *facts, *manifest;
+	int failed;
+
+	end_run(results, outcome);
+	facts = kv_facts_build(&results->summary, results->reports ? &results->insight : NULL, results->info);
+	kv_explain_add(facts);
+	manifest = kv_manifest_build(results->info, outcome);
+	failed = finish(results, facts, manifest, err);
+	json_decref(facts);
+	json_decref(manifest);
+	return failed;
 }
 
 void kv_results_free(struct kv_results *results)
@@ -347,6 +412,8 @@ void kv_results_free(struct kv_results *results)
 	if (results->created && !results->finished)
 		rmdir(results->dir);
 	kv_timeline_fini(&results->timeline);
+	kv_timeline_fini(&results->drawn);
+	kv_insight_fini(&results->insight);
 	kv_summary_fini(&results->summary);
 	free(results->dir);
 	free(results);

@@ -41,7 +41,7 @@ static unsigned write_bit(const char *name)
 		unsigned bit;
 	} items[] = {
 		{"summary", KV_WRITE_SUMMARY}, {"requests", KV_WRITE_REQUESTS}, {"timeline", KV_WRITE_TIMELINE},
-		{"manifest", KV_WRITE_MANIFEST}
+		{"manifest", KV_WRITE_MANIFEST}, {"report", KV_WRITE_REPORT}
 	};
 
 	for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
@@ -59,8 +59,8 @@ int kv_results_parse_write(const char *list, unsigned *write, struct kv_error *e
 		unsigned bit = write_bit(item);
 
 		if (bit == 0)
-			return kv_fail(err, KV_EXIT_USAGE, "'%s' is not one of summary, requests, timeline, manifest",
-			               item);
+			return kv_fail(err, KV_EXIT_USAGE, "'%s' is not one of summary, requests, timeline, manifest, "
+			               "report", item);
 		bits |= bit;
 	}
 	*write = bits | (*write & KV_WRITE_EVENTS);

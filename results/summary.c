@@ -2,6 +2,8 @@
 
 #include "results/summary.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "sim/error.h"
@@ -23,6 +25,9 @@ void kv_summary_fini(struct kv_summary *summary)
 	for (int i = 0; i < KV_METRICS; i++)
 		kv_distribution_fini(&summary->metric[i]);
 	free(summary->times);
+	for (size_t i = 0; i < summary->stalled_count; i++)
+		free(summary->stalled[i].id);
+	free(summary->stalled);
 }
 
 void kv_summary_start_measuring(struct kv_summary *summary, const struct kv_state *state, kv_time now)
@@ -30,6 +35,8 @@ void kv_summary_start_measuring(struct kv_summary *summary, const struct kv_stat
 	summary->levels = (struct kv_level_sums){0};
 	summary->before = *state;
 	summary->measured_from = now;
+	summary->peak_pinned = 0;
+	summary->peak_time = now;
 	summary->scheduled_tokens = summary->sum_pinned_blocks = 0;
 	summary->first_start = KV_TIME_NONE;
 	summary->second = 0;
@@ -150,8 +157,31 @@ static void add_finished(struct kv_summary *summary, const struct kv_request_rec
 		summary->good++;
 }
 
+/* Which of them stopped the run is told at its very end. */
+static void note_stalled(struct kv_summary *summary, const struct kv_request_record *record)
+{
+	char room[32];
+
+	if (record->reason != KV_REASON_STALLED)
+		return;
+	summary->stalled = kv_grow(summary->stalled, &summary->stalled_capacity, summary->stalled_count + 1,
+	                           sizeof *summary->stalled);
+	snprintf(room, sizeof room, "r%" PRIu64, record->index);
+	summary->stalled[summary->stalled_count++] =
+		(struct kv_stalled){record->index, kv_strdup(record->id != NULL ? record->id : room)};
+}
+
+static const char *find_stalled(const struct kv_summary *summary, const struct kv_run_outcome *outcome)
+{
+	for (size_t i = 0; i < summary->stalled_count && (outcome->stalled || outcome->livelocked); i++)
+		if (summary->stalled[i].index == outcome->stalled_request)
+			return summary->stalled[i].id;
+	return NULL;
+}
+
 void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record)
 {
+	note_stalled(summary, record);
 	if (record->arrival < summary->options->warmup)
 		return;
 	summary->requests++;
@@ -205,6 +235,7 @@ void kv_summary_finish(struct kv_summary *summary, const struct kv_run_outcome *
 	const double milliseconds_in_ns = 1e6, milliseconds_in_ps = 1e9;
 
 	summary->outcome = *outcome;
+	summary->stalled_id = find_stalled(summary, outcome);
 	summary->counters = outcome->final;
 	subtract_counters(&summary->counters, &summary->before);
 	summary->duration = outcome->end > summary->measured_from ? outcome->end - summary->measured_from : 0;

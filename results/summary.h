@@ -50,6 +50,8 @@ struct kv_summary {
 	struct kv_level_sums levels;
 	struct kv_state before;              /* counters at the warm-up time */
 	kv_time measured_from;
+	uint64_t peak_pinned;                /* since then, and when it was first reached */
+	kv_time peak_time;
 
 	uint64_t scheduled_tokens, sum_pinned_blocks;
 	kv_time first_start;                 /* KV_TIME_NONE until a request has been sent */
@@ -60,16 +62,24 @@ struct kv_summary {
 	uint64_t input_tokens, output_tokens;  /* of finished requests */
 	uint64_t good;
 	uint64_t recomputed_tokens;
+	uint64_t miss_tokens[KV_MISS_REASONS];
 	struct kv_distribution metric[KV_METRICS];
 
 	bool keeps_times;                    /* all indices so far are below KV_DISTRIBUTION_EXACT */
 	struct kv_request_times *times;
 	size_t times_capacity, times_count;
 
+	struct kv_stalled {
+		uint64_t index;
+		char *id;
+	} *stalled;                          /* unfinished requests of a run that cannot go on */
+	size_t stalled_capacity, stalled_count;
+
 	/* Set by kv_summary_finish. */
 	struct kv_run_outcome outcome;
 	struct kv_state counters;            /* from the warm-up time on */
 	kv_time duration;
+	const char *stalled_id;              /* of the request at the head of the queue, NULL = none */
 	uint64_t requests;                   /* counted in the metrics */
 	struct kv_metric_stats stats[KV_METRICS];
 };
@@ -91,7 +101,8 @@ bool kv_has_goodput(const struct kv_results_options *options);
 /* Picoseconds; 0 for fewer than two output tokens. */
 uint64_t kv_time_per_output_token(const struct kv_request_record *record);
 
-void kv_summary_write_json(const struct kv_summary *summary, const struct kv_run_info *info, struct kv_output *out);
+/* `facts` is what kv_facts_build made of this summary. */
+void kv_summary_write_json(const struct kv_summary *summary, json_t *facts, struct kv_output *out);
 void kv_summary_write_text(const struct kv_summary *summary, const struct kv_run_info *info, struct kv_output *out);
 
 #endif

@@ -243,9 +243,8 @@ static void write_notices(struct kv_output *out, const struct kv_summary *summar
 	const struct kv_run_outcome *outcome = &summary->outcome;
 
 	if (outcome->stalled || outcome->livelocked)
-		kv_output_printf(out, "%s: request number %llu needs %llu blocks, the pool has %llu.\n",
-		                 outcome->livelocked ? "LIVELOCKED" : "STALLED",
-		                 (unsigned long long)outcome->stalled_request,
+		kv_output_printf(out, "%s: request %s needs %llu blocks, the pool has %llu.\n",
+		                 outcome->livelocked ? "LIVELOCKED" : "STALLED", summary->stalled_id,
 		                 (unsigned long long)outcome->stalled_needs_blocks,
 		                 (unsigned long long)info->usable_blocks);
 	if (outcome->partial)

@@ -11,8 +11,10 @@ kv_time kv_longer_interval(kv_time interval)
 {
 	/* Each divides the next. */
 	static const kv_time round_intervals[] = {
-		KV_TIMELINE_SHORTEST, 10 * KV_MILLISECOND, 100 * KV_MILLISECOND, KV_SECOND, 10 * KV_SECOND,
-		60 * KV_SECOND, 600 * KV_SECOND, 3600 * KV_SECOND, 86400 * KV_SECOND
+		KV_TIMELINE_SHORTEST, 2 * KV_MILLISECOND, 10 * KV_MILLISECOND, 20 * KV_MILLISECOND, 100 * KV_MILLISECOND,
+		200 * KV_MILLISECOND, KV_SECOND, 2 * KV_SECOND, 10 * KV_SECOND, 20 * KV_SECOND, 60 * KV_SECOND,
+		120 * KV_SECOND, 600 * KV_SECOND, 1200 * KV_SECOND, 3600 * KV_SECOND, 7200 * KV_SECOND, 21600 * KV_SECOND,
+		86400 * KV_SECOND
 	};
 
 	for (size_t i = 0; i < sizeof round_intervals / sizeof round_intervals[0]; i++)
@@ -97,7 +99,7 @@ static char *put_occupancy(char *p, const struct kv_timeline *timeline, const st
 
 static char *put_requests(char *p, const struct kv_level_sums *levels)
 {
-	for (int level = KV_LEVEL_RUNNING; level < KV_LEVELS; level++) {
+	for (int level = KV_LEVEL_RUNNING; level < KV_LEVEL_BOUND; level++) {
 		p = kv_csv_ratio(p, levels->sum[level], (kv_integral)levels->length);
 		p = kv_csv_u64(p, levels->max[level]);
 	}

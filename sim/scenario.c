@@ -200,7 +200,7 @@ static const struct kv_key keys[] = {
 	{ .path = "output.dir", .flag = "out", .argument = "DIR", .type = KV_KEY_TEXT, FIELD(output.dir),
 	  .fallback = "kvsim-out", .help = "Folder for the results" },
 	{ .path = "output.write", .flag = "write", .argument = "LIST", .type = KV_KEY_LIST, FIELD(output.write),
-	  .fallback = "summary,requests,timeline,manifest", .help = "Files to write" },
+	  .fallback = "summary,requests,timeline,manifest,report", .help = "Files to write" },
 	{ .path = "output.events", .flag = "events", .type = KV_KEY_BOOL, FIELD(output.events), .fallback = "false",
 	  .help = "Write events.csv as well" },
 	{ .path = "output.timeline_interval", .flag = "timeline-interval", .argument = "T", .type = KV_KEY_TIME,

@@ -161,12 +161,12 @@ static void pin(uint64_t pinned, uint64_t cached, uint64_t filled, uint64_t wast
 static const struct kv_request_record r0 = {
 	.index = 0, .tenant = "", .status = KV_FINISHED, .reason = KV_REASON_LENGTH, .arrival = 0, .sent = 0, .queued = 0,
 	.admitted = 0, .first_token = 10 * MS, .finish = 30 * MS, .prompt_tokens = 32, .output_tokens = 3,
-	.computed_tokens = 32, .block_ns = 80 * MS
+	.computed_tokens = 32, .block_ns = 80 * MS, .miss_reason = KV_MISS_NEVER_SEEN
 };
 static const struct kv_request_record r1 = {
 	.index = 1, .id = "chat, 1", .tenant = "acme", .status = KV_FINISHED, .reason = KV_REASON_STOP, .arrival = 5 * MS,
 	.sent = 5 * MS, .queued = 5 * MS, .admitted = 10 * MS, .first_token = 20 * MS, .finish = 20 * MS,
-	.prompt_tokens = 16, .output_tokens = 1, .computed_tokens = 16, .block_ns = 10 * MS
+	.prompt_tokens = 16, .output_tokens = 1, .computed_tokens = 16, .block_ns = 10 * MS, .miss_reason = KV_MISS_OTHER_KEY
 };
 
 static void record(const struct kv_request_record *request)
@@ -357,7 +357,7 @@ START_TEST(requests_csv_is_exact_and_leaves_out_what_never_came)
 	struct kv_request_record refused = {
 		.index = 2, .tenant = "", .status = KV_REFUSED, .reason = KV_REASON_TOO_LONG, .arrival = 1500000001,
 		.sent = 1500000001, .queued = KV_TIME_NONE, .admitted = KV_TIME_NONE, .first_token = KV_TIME_NONE,
-		.finish = KV_TIME_NONE, .prompt_tokens = 99
+		.finish = KV_TIME_NONE, .prompt_tokens = 99, .miss_reason = KV_MISS_REASONS
 	};
 
 	options.write = KV_WRITE_REQUESTS;
@@ -370,11 +370,11 @@ START_TEST(requests_csv_is_exact_and_leaves_out_what_never_came)
 	                 "request_id,tenant,status,reason,arrival_s,sent_s,queued_s,admitted_s,first_token_s,finish_s,"
 	                 "prompt_tokens,output_tokens,cached_tokens,external_tokens,computed_tokens,recomputed_tokens,"
 	                 "preemptions,preempted_s,client_wait_s,retrieval_s,frontend_s,queue_s,prefill_s,ttft_s,tpot_s,"
-	                 "e2e_s,block_seconds\n"
+	                 "e2e_s,block_seconds,miss_reason\n"
 	                 "\"chat, 1\",acme,finished,stop,0.005,0.005,0.005,0.01,0.02,0.02,16,1,0,0,16,0,0,0,0,0,0,0.005,"
-	                 "0.01,0.015,,0.015,0.01\n"
-	                 "r0,,finished,length,0,0,0,0,0.01,0.03,32,3,0,0,32,0,0,0,0,0,0,0,0.01,0.01,0.01,0.03,0.08\n"
-	                 "r2,,refused,too_long,1.500000001,1.500000001,,,,,99,0,0,0,0,0,0,0,0,,,,,,,,0\n");
+	                 "0.01,0.015,,0.015,0.01,other_key\n"
+	                 "r0,,finished,length,0,0,0,0,0.01,0.03,32,3,0,0,32,0,0,0,0,0,0,0,0.01,0.01,0.01,0.03,0.08,never_seen\n"
+	                 "r2,,refused,too_long,1.500000001,1.500000001,,,,,99,0,0,0,0,0,0,0,0,,,,,,,,0,\n");
 }
 END_TEST
 
@@ -714,7 +714,7 @@ START_TEST(lists_of_options_name_what_is_valid)
 	ck_assert_int_eq(kv_results_parse_write("summary,timeline", &write, &err), 0);
 	ck_assert_uint_eq(write, KV_WRITE_SUMMARY | KV_WRITE_TIMELINE | KV_WRITE_EVENTS);
 	ck_assert_int_ne(kv_results_parse_write("summary,pdf", &write, &err), 0);
-	ck_assert_str_eq(err.text, "'pdf' is not one of summary, requests, timeline, manifest");
+	ck_assert_str_eq(err.text, "'pdf' is not one of summary, requests, timeline, manifest, report");
 	ck_assert_int_ne(kv_results_parse_percentiles("50,101", &options, &err), 0);
 	ck_assert_int_eq(err.status, KV_EXIT_USAGE);
 	ck_assert_int_ne(kv_results_parse_goodput("itl:3", &options, &err), 0);

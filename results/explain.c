@@ -1,0 +1,517 @@
+#include "config.h"
+
+#include "results/explain.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "results/facts.h"
+
+/* --- findings ----------------------------------------------------------------------------------------------------------- */
+
+static json_t *new_finding(const char *topic)
+{
+	return json_pack("{ss s[] s[]}", "topic", topic, "evidence", "change");
+}
+
+__attribute__((format(printf, 3, 4))) static void say(json_t *finding, const char *list, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	json_array_append_new(json_object_get(finding, list), json_vsprintf(format, args));
+	va_end(args);
+}
+
+__attribute__((format(printf, 2, 3))) static void give_verdict(json_t *finding, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	json_object_set_new(finding, "verdict", json_vsprintf(format, args));
+	va_end(args);
+}
+
+/* "250 ms", "12.5 s", "49 min", "3.2 h". */
+static const char *duration_text(char text[32], double ms)
+{
+	if (ms < 1000)
+		snprintf(text, 32, "%.3g ms", ms);
+	else if (ms < 120e3)
+		snprintf(text, 32, "%.3g s", ms / 1e3);
+	else if (ms < 7200e3)
+		snprintf(text, 32, "%.0f min", ms / 60e3);
+	else
+		snprintf(text, 32, "%.1f h", ms / 3600e3);
+	return text;
+}
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* --- what was exhausted ------------------------------------------------------------------------------------------------- */
+
+enum resource { BLOCKS, SLOTS, BUDGET, RESOURCES };
+
+static const struct {
+	const char *key;   /* under kvsim/queue_waits_for */
+	const char *what;
+	const char *part;  /* of ttft_bands */
+} resources[RESOURCES] = {
+	{"blocks", "KV cache blocks", "queue_blocks"},
+	{"sequence_slots", "sequence slots (max_num_seqs)", "queue_sequence_slots"},
+	{"token_budget", "tokens a step (compute)", "queue_token_budget"}
+};
+
+static double bound_share(const json_t *facts, enum resource resource)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "kvsim/queue_waits_for/%s", resources[resource].key);
+	return 100 * kv_facts_number(facts, path);
+}
+
+/* The one the queue waited for most of the time; RESOURCES if the queue was all but always empty. */
+static enum resource binding_resource(const json_t *facts)
+{
+	const double negligible = 1;
+	enum resource most = BLOCKS;
+
+	for (int i = 1; i < RESOURCES; i++)
+		if (bound_share(facts, i) > bound_share(facts, most))
+			most = i;
+	return bound_share(facts, most) < negligible ? RESOURCES : most;
+}
+
+static void add_occupancy(const json_t *facts, json_t *finding)
+{
+	double pool = kv_facts_number(facts, "kvsim/usable_blocks");
+	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
+	double reserved = kv_facts_number(facts, "kvsim/mean_reserved_blocks");
+	double waste = kv_facts_number(facts, "kvsim/mean_waste_blocks");
+
+	say(finding, "evidence", "Live requests pinned %.1f %% of the pool of %.0f blocks on average and %.1f %% at the peak, "
+	    "first reached at %.1f s.", share(pinned, pool), pool,
+	    share(kv_facts_number(facts, "kvsim/peak_pinned_blocks"), pool), kv_facts_number(facts, "kvsim/peak_pinned_s"));
+	say(finding, "evidence", "Of what was pinned, %.1f %% was reserved but not yet filled and %.1f %% was allocation waste; "
+	    "%.1f %% of the pool was cached for reuse and %.1f %% free.", share(reserved, pinned), share(waste, pinned),
+	    share(kv_facts_number(facts, "kvsim/mean_cached_blocks"), pool),
+	    share(kv_facts_number(facts, "kvsim/mean_free_blocks"), pool));
+}
+
+static void add_queue(const json_t *facts, json_t *finding)
+{
+	say(finding, "evidence", "The queue waited for blocks during %.1f %% of the time, for sequence slots %.1f %%, for tokens "
+	    "of the next step %.1f %%. %.1f requests ran on average, %.0f at most; %.0f were in flight at most.",
+	    bound_share(facts, BLOCKS), bound_share(facts, SLOTS), bound_share(facts, BUDGET),
+	    kv_facts_number(facts, "kvsim/mean_running"), kv_facts_number(facts, "kvsim/peak_running"),
+	    kv_facts_number(facts, "max_concurrent_requests"));
+}
+
+/* The class of prompt lengths, or the tenant, that held most block-seconds. */
+static void add_holders(const json_t *facts, json_t *finding, const char *path, const char *label)
+{
+	const json_t *crowds = kv_facts_at(facts, path);
+	double total = 0, most = 0, requests = 0;
+	const json_t *largest = NULL, *crowd;
+	size_t i;
+
+	json_array_foreach(crowds, i, crowd) {
+		double held = kv_facts_number(crowd, "block_seconds");
+
+		total += held;
+		requests += kv_facts_number(crowd, "requests");
+		if (held > most) {
+			most = held;
+			largest = crowd;
+		}
+	}
+	if (largest == NULL || json_array_size(crowds) < 2)
+		return;
+	say(finding, "evidence", "%s %s held %.0f %% of all block-seconds with %.0f %% of the requests.", label,
+	    kv_facts_text(largest, "name"), share(most, total), share(kv_facts_number(largest, "requests"), requests));
+}
+
+static void add_largest(const json_t *facts, json_t *finding)
+{
+	const json_t *largest = kv_facts_at(facts, "kvsim/largest_at_peak");
+	double pool = kv_facts_number(facts, "kvsim/usable_blocks");
+	char names[256] = "";
+	const json_t *request;
+	double blocks = 0;
+	size_t used = 0, i;
+
+	json_array_foreach(largest, i, request) {
+		blocks += kv_facts_number(request, "blocks");
+		if (i < 3 && used < sizeof names)
+			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s (%.0f)", i > 0 ? ", " : "",
+			                         kv_facts_text(request, "request_id"), kv_facts_number(request, "blocks"));
+	}
+	if (json_array_size(largest) > 0)
+		say(finding, "evidence", "The %zu largest requests at the peak grow to %.1f %% of the pool between them; in blocks: %s%s.",
+		    json_array_size(largest), share(blocks, pool), names, json_array_size(largest) > 3 ? ", ..." : "");
+}
+
+static void add_preemptions(const json_t *facts, json_t *finding)
+{
+	double preemptions = kv_facts_number(facts, "kvsim/preemptions");
+
+	if (preemptions > 0)
+		say(finding, "evidence", "%.0f preemptions threw away %.0f computed tokens.", preemptions,
+		    kv_facts_number(facts, "kvsim/recomputed_tokens"));
+}
+
+static void advise_blocks(const json_t *facts, json_t *finding)
+{
+	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
+	double unfilled = kv_facts_number(facts, "kvsim/mean_reserved_blocks") + kv_facts_number(facts, "kvsim/mean_waste_blocks");
+
+	say(finding, "change", "More blocks: more or larger GPUs, a higher --gpu-memory-utilization, an fp8 KV cache "
+	    "(--kv-cache-dtype), quantized weights.");
+	say(finding, "change", "Fewer blocks a request: the few long ones above decide; a smaller --max-model-len, or a replica "
+	    "of their own, takes them out of the others' way.");
+	if (share(unfilled, pinned) > 20)
+		say(finding, "change", "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer to the "
+		    "true length (--default-max-tokens).", share(unfilled, pinned));
+	say(finding, "change", "Fewer requests at once: a lower arrival rate, or a client-side cap (--max-concurrency).");
+}
+
+static void advise(const json_t *facts, json_t *finding, enum resource resource)
+{
+	if (resource == BLOCKS) {
+		advise_blocks(facts, finding);
+	} else if (resource == SLOTS) {
+		say(finding, "change", "Raise --max-num-seqs: the pool still had %.1f %% free or reusable on average.",
+		    100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks")));
+		say(finding, "change", "More KV cache would not shorten this queue.");
+	} else if (resource == BUDGET) {
+		say(finding, "change", "More compute: more or faster GPUs, or a larger --max-num-batched-tokens if longer steps are "
+		    "acceptable for decoding requests.");
+		say(finding, "change", "Less to compute: more prefix hits (below), shorter prompts.");
+		say(finding, "change", "More KV cache would not shorten this queue: it waits for compute.");
+	} else {
+		say(finding, "change", "Nothing has to change for this load; raise the rate (--time-scale, --request-rate) to find the "
+		    "limit.");
+	}
+}
+
+static void judge_stopped(const json_t *facts, json_t *finding)
+{
+	const char *id = kv_facts_text(facts, "kvsim/stalled_request");
+
+	give_verdict(finding, "The run stopped: request %s needs %.0f blocks and the pool has %.0f. %.0f requests were left "
+	             "unfinished.", id != NULL ? id : "?", kv_facts_number(facts, "kvsim/stalled_needs_blocks"),
+	             kv_facts_number(facts, "kvsim/usable_blocks"), kv_facts_number(facts, "kvsim/unfinished"));
+	say(finding, "change", "A pool of at least that many blocks, a --max-model-len that keeps such requests out, or "
+	    "engine.refuse_impossible, which refuses them at arrival.");
+}
+
+static json_t *find_exhausted(const json_t *facts)
+{
+	json_t *finding = new_finding("What was exhausted?");
+	enum resource resource = binding_resource(facts);
+
+	if (json_is_true(kv_facts_at(facts, "kvsim/stalled")))
+		judge_stopped(facts, finding);
+	else if (resource == RESOURCES)
+		give_verdict(finding, "Nothing: the queue was empty for %.1f %% of the time.",
+		             100 - bound_share(facts, BLOCKS) - bound_share(facts, SLOTS) - bound_share(facts, BUDGET));
+	else
+		give_verdict(finding, "%s: the queue waited for them during %.1f %% of the time.", resources[resource].what,
+		             bound_share(facts, resource));
+	add_queue(facts, finding);
+	add_occupancy(facts, finding);
+	add_holders(facts, finding, "kvsim/length_classes", "Prompts of");
+	add_holders(facts, finding, "kvsim/tenants", "Tenant");
+	add_largest(facts, finding);
+	add_preemptions(facts, finding);
+	advise(facts, finding, resource);
+	return finding;
+}
+
+/* --- hits --------------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *reason, *meaning, *change;
+} misses[] = {
+	{"never_seen", "nobody had sent them before", NULL},
+	{"evicted", "they had been stored and evicted", "A larger pool, or another --eviction policy, keeps them longer."},
+	{"expired", "their time to live had passed", "A longer time to live."},
+	{"deleted", "they had been deleted", NULL},
+	{"other_key", "they were stored under another salt or adapter",
+	 "A wider scope of sharing (engine.cache_scope, fewer salts) where security allows it."},
+	{"diverged", "the same segment stood behind a different beginning",
+	 "Put what is stable first in the prompt (system text, documents) and what varies last."},
+	{"partial_block", "they share a block with other tokens", "A smaller --block-size, or segments padded to whole blocks."},
+	{"recompute_rule", "the last block of a prompt is always computed", NULL},
+	{"too_late", "another request was still computing them", "Send the first request of a group a little earlier."},
+	{"window", "the sliding window before them was not kept", "engine.prefix_cache_retention_interval."},
+	{"beyond_horizon", "not seen as far back as is remembered", NULL}
+};
+
+enum { MISSES = sizeof misses / sizeof misses[0] };
+
+static double missed(const json_t *facts, int reason)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "kvsim/miss_tokens/%s", misses[reason].reason);
+	return kv_facts_number(facts, path);
+}
+
+static int main_miss(const json_t *facts)
+{
+	int most = 0;
+
+	for (int i = 1; i < MISSES; i++)
+		if (missed(facts, i) > missed(facts, most))
+			most = i;
+	return most;
+}
+
+static void add_example(const json_t *facts, json_t *finding, int reason)
+{
+	char path[64];
+	const json_t *example;
+
+	snprintf(path, sizeof path, "kvsim/miss_examples/%s", misses[reason].reason);
+	example = kv_facts_at(facts, path);
+	if (example == NULL)
+		return;
+	if (kv_facts_at(example, "new_segment") != NULL && strcmp(misses[reason].reason, "diverged") == 0)
+		say(finding, "evidence", "Most in request %s: %.0f tokens; its segment number %.0f, at token %.0f, is the first that "
+		    "was not known there.", kv_facts_text(example, "request_id"), kv_facts_number(example, "tokens"),
+		    kv_facts_number(example, "new_segment") + 1, kv_facts_number(example, "new_token"));
+	else
+		say(finding, "evidence", "Most in request %s: %.0f of its %.0f prompt tokens.", kv_facts_text(example, "request_id"),
+		    kv_facts_number(example, "tokens"), kv_facts_number(example, "prompt_tokens"));
+}
+
+static void add_misses(const json_t *facts, json_t *finding, double queried)
+{
+	for (int i = 0; i < MISSES; i++) {
+		double tokens = missed(facts, i);
+
+		if (tokens == 0)
+			continue;
+		say(finding, "evidence", "%s: %.0f tokens, %.1f %% of all that were looked up: %s.", misses[i].reason, tokens,
+		    share(tokens, queried), misses[i].meaning);
+		if (strcmp(misses[i].reason, "evicted") == 0 && kv_facts_number(facts, "kvsim/evicted_before_s/requests") > 0) {
+			char text[32];
+
+			say(finding, "evidence", "Half of what was evicted had been gone for %s or longer when it was asked for again.",
+			    duration_text(text, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p50")));
+		}
+	}
+	add_example(facts, finding, main_miss(facts));
+}
+
+static void advise_misses(const json_t *facts, json_t *finding, double queried, double hit)
+{
+	double diverged = kv_facts_number(facts, "kvsim/miss_tokens/diverged");
+
+	for (int i = 0; i < MISSES; i++)
+		if (misses[i].change != NULL && share(missed(facts, i), queried) >= 1)
+			say(finding, "change", "%s: %s", misses[i].reason, misses[i].change);
+	if (diverged > 0)
+		say(finding, "change", "With stable segments first the hit rate could have been up to %.1f %%.",
+		    share(hit + diverged, queried));
+	if (share(kv_facts_number(facts, "kvsim/miss_tokens/never_seen"), queried - hit) > 90)
+		say(finding, "change", "Nearly all misses are of tokens that nobody had sent before: no cache can hit those.");
+}
+
+static json_t *find_misses(const json_t *facts)
+{
+	json_t *finding = new_finding("Why were prompts not hit?");
+	double queried = kv_facts_number(facts, "kvsim/queried_tokens");
+	double hit = kv_facts_number(facts, "kvsim/hit_tokens");
+
+	if (queried == 0) {
+		give_verdict(finding, "Prefix caching was off, or nothing was admitted: no token was looked up.");
+		return finding;
+	}
+	give_verdict(finding, "%.1f %% of prompt tokens were hit; of the misses most (%.1f %%) were %s: %s.", share(hit, queried),
+	             share(missed(facts, main_miss(facts)), queried - hit), misses[main_miss(facts)].reason,
+	             misses[main_miss(facts)].meaning);
+	if (json_is_false(kv_facts_at(facts, "kvsim/trace_has_prefixes")))
+		say(finding, "evidence", "The trace does not say what prompts share: every prompt counts as unique, and no hits are to "
+		    "be expected.");
+	add_misses(facts, finding, queried);
+	advise_misses(facts, finding, queried, hit);
+	return finding;
+}
+
+/* --- first tokens ------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *key, *what;
+} parts[] = {
+	{"retrieval", "retrieval of documents"},
+	{"frontend", "the front end"},
+	{"queue_blocks", "the queue, for KV cache blocks"},
+	{"queue_sequence_slots", "the queue, for sequence slots"},
+	{"queue_token_budget", "the queue, for tokens of a step"},
+	{"prefill_own", "computing its own prompt"},
+	{"prefill_others", "others' work in the same steps"},
+	{"preempted", "being preempted"}
+};
+
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
+static double part_ms(const json_t *parts_ms, int part)
+{
+	return kv_facts_number(parts_ms, parts[part].key);
+}
+
+static int main_part(const json_t *parts_ms)
+{
+	int most = 0;
+
+	for (int i = 1; i < PARTS; i++)
+		if (part_ms(parts_ms, i) > part_ms(parts_ms, most))
+			most = i;
+	return most;
+}
+
+static void add_band(json_t *finding, const json_t *band)
+{
+	const json_t *ms = kv_facts_at(band, "mean_ms");
+	char line[512], text[32];
+	double total = 0;
+	size_t used;
+
+	for (int i = 0; i < PARTS; i++)
+		total += part_ms(ms, i);
+	used = (size_t)snprintf(line, sizeof line, "%s (%.0f requests): %s on average:", kv_facts_text(band, "band"),
+	                        kv_facts_number(band, "requests"), duration_text(text, total));
+	for (int i = 0; i < PARTS; i++)
+		if (share(part_ms(ms, i), total) >= 1 && used < sizeof line)
+			used += (size_t)snprintf(line + used, sizeof line - used, " %s %s (%.0f %%);", parts[i].key,
+			                         duration_text(text, part_ms(ms, i)), share(part_ms(ms, i), total));
+	line[strlen(line) - 1] = '.';
+	say(finding, "evidence", "%s", line);
+}
+
+static void add_bands(const json_t *facts, json_t *finding)
+{
+	const json_t *band;
+	size_t i;
+
+	json_array_foreach(kv_facts_at(facts, "kvsim/ttft_bands"), i, band)
+		if (kv_facts_number(band, "requests") > 0)
+			add_band(finding, band);
+}
+
+static void add_worst(const json_t *facts, json_t *finding)
+{
+	const json_t *request;
+	size_t i;
+
+	json_array_foreach(kv_facts_at(facts, "kvsim/worst_ttft"), i, request) {
+		const json_t *ms = kv_facts_at(request, "ms");
+		int most = main_part(ms);
+		char text[32];
+
+		say(finding, "evidence", "%zu. %s: %s, %.0f prompt tokens, %.0f %% of it in %s.", i + 1,
+		    kv_facts_text(request, "request_id"), duration_text(text, kv_facts_number(request, "ttft_ms")),
+		    kv_facts_number(request, "prompt_tokens"), share(part_ms(ms, most), kv_facts_number(request, "ttft_ms")),
+		    parts[most].what);
+	}
+}
+
+static void advise_part(json_t *finding, const char *part)
+{
+	if (strcmp(part, "queue_blocks") == 0)
+		say(finding, "change", "The queue waits for blocks: what helps is listed under what was exhausted.");
+	else if (strcmp(part, "queue_sequence_slots") == 0)
+		say(finding, "change", "The queue waits for sequence slots: raise --max-num-seqs. More KV cache would not shorten it.");
+	else if (strcmp(part, "queue_token_budget") == 0)
+		say(finding, "change", "The queue waits for compute: more or faster GPUs, fewer tokens to compute. More KV cache would "
+		    "not shorten it.");
+	else if (strcmp(part, "prefill_own") == 0)
+		say(finding, "change", "Computing the prompt itself dominates: more or faster GPUs, more prefix hits, shorter prompts.");
+	else if (strcmp(part, "prefill_others") == 0)
+		say(finding, "change", "Prefills share their steps with others: --long-prefill-token-threshold, a smaller "
+		    "--max-num-batched-tokens, or replicas of their own for long prompts.");
+	else if (strcmp(part, "preempted") == 0)
+		say(finding, "change", "Preemptions dominate: admit less (--watermark, --admission no-evict) or add blocks.");
+	else
+		say(finding, "change", "The time lies before the engine: %s.", part);
+}
+
+static json_t *find_late_tokens(const json_t *facts)
+{
+	json_t *finding = new_finding("Why did first tokens come late?");
+	const json_t *all = json_array_get(kv_facts_at(facts, "kvsim/ttft_bands"), 0);
+	const json_t *ms = kv_facts_at(all, "mean_ms");
+	double mean = kv_facts_number(facts, "mean_ttft_ms");
+	double wait = kv_facts_number(facts, "kvsim/ttft_parts/client_wait/mean_ms");
+	char average[32], tail[32];
+	int most;
+
+	if (kv_facts_number(all, "requests") == 0) {
+		give_verdict(finding, "No request got a first token.");
+		return finding;
+	}
+	most = main_part(ms);
+	give_verdict(finding, "First tokens took %s on average and %s at P99; %.0f %% of the mean is %s.",
+	             duration_text(average, mean), duration_text(tail, kv_facts_number(facts, "kvsim/p99_ttft_ms")),
+	             share(part_ms(ms, most), mean), parts[most].what);
+	if (wait > 0)
+		say(finding, "evidence", "Before sending, clients waited %s on average for their own concurrency cap; that is not part "
+		    "of TTFT.", duration_text(average, wait));
+	add_bands(facts, finding);
+	add_worst(facts, finding);
+	advise_part(finding, parts[most].key);
+	return finding;
+}
+
+void kv_explain_add(json_t *facts)
+{
+	json_t *kvsim = json_object_get(facts, "kvsim");
+
+	if (json_object_get(kvsim, "ttft_bands") == NULL)
+		return;
+	json_object_set_new(kvsim, "what_to_look_at",
+	                    json_pack("[ooo]", find_exhausted(facts), find_misses(facts), find_late_tokens(facts)));
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------------- */
+
+void kv_explain_write_hints(const json_t *facts, struct kv_output *out)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(kv_facts_at(facts, "kvsim/what_to_look_at"), i, finding)
+		kv_output_printf(out, "%s %s\n", kv_facts_text(finding, "topic"), kv_facts_text(finding, "verdict"));
+}
+
+static void write_list(const json_t *list, const char *title, struct kv_output *out)
+{
+	const json_t *line;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	kv_output_printf(out, "\n%s\n", title);
+	json_array_foreach(list, i, line)
+		kv_output_printf(out, "  - %s\n", json_string_value(line));
+}
+
+void kv_explain_write(const json_t *facts, struct kv_output *out)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(kv_facts_at(facts, "kvsim/what_to_look_at"), i, finding) {
+		kv_output_printf(out, "%s%s\n%s\n", i > 0 ? "\n" : "", kv_facts_text(finding, "topic"),
+		                 kv_facts_text(finding, "verdict"));
+		write_list(kv_facts_at(finding, "evidence"), "Evidence", out);
+		write_list(kv_facts_at(finding, "change"), "What would change it", out);
+	}
+}
