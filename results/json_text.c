@@ -177,6 +177,18 @@ void kv_json_string(struct kv_json *json, const char *key, const char *text)
 	json_decref(value);
 }
 
+/* {"value": 16, "source": "profile"} */
+static bool is_short(const json_t *object)
+{
+	const char *member;
+	json_t *value;
+
+	json_object_foreach((json_t *)object, member, value)
+		if (json_is_object(value) || json_is_array(value))
+			return false;
+	return json_object_size(object) <= 2;
+}
+
 static void put_object(struct kv_json *json, const char *key, const json_t *object, bool one_line)
 {
 	const char *member;
@@ -222,7 +234,7 @@ static void put_array(struct kv_json *json, const char *key, const json_t *array
 void kv_json_value(struct kv_json *json, const char *key, const json_t *value)
 {
 	if (json_is_object(value)) {
-		put_object(json, key, value, false);
+		put_object(json, key, value, is_short(value));
 	} else if (json_is_array(value)) {
 		put_array(json, key, value);
 	} else {

@@ -24,7 +24,8 @@ outcome() {
 		case $key:$file in
 		engine.*requests.csv | engine.*timeline.csv | policies.*requests.csv | policies.*timeline.csv) cat "$file" ;;
 		engine.*:* | policies.*:*) ;;
-		*manifest.json) grep -v -e '"scenario"' -e '"command"' "$file" ;;
+		*manifest.json) sed -e '/"scenario": {/,/^  }/d' -e '/"command"/d' "$file" ;;
+		*report.html) grep -v '<h3>Made by</h3>' "$file" ;;
 		*'*') ;;
 		*) echo "$file" && cat "$file" ;;
 		esac
