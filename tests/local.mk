@@ -63,6 +63,21 @@ KV_CHECK_TESTS =
 check_PROGRAMS += $(KV_CHECK_TESTS)
 TESTS += $(KV_CHECK_TESTS)
 
+KV_CHECK_TESTS += test_pool
+test_pool_SOURCES = %D%/test_pool.c %D%/support.h
+test_pool_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_pool_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_structures
+test_structures_SOURCES = %D%/test_structures.c %D%/support.h
+test_structures_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_structures_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_traps
+test_traps_SOURCES = %D%/test_traps.c %D%/support.h
+test_traps_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_traps_LDADD = liboracle.a $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
 test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
