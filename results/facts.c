@@ -134,6 +134,8 @@ static void set_engine(json_t *object, const struct kv_run_info *info)
 	set_text(object, "engine_profile", info->engine_profile);
 	set_text(object, "hardware", info->hardware);
 	set_text(object, "latency", info->latency);
+	set_text(object, "latency_source", info->latency_source);
+	set_text(object, "latency_error", info->latency_error);
 	set_count(object, "tensor_parallel_size", info->tensor_parallel);
 	set_count(object, "pipeline_parallel_size", info->pipeline_parallel);
 	policies = add_object(object, "policies");

@@ -47,13 +47,13 @@ static json_t *policies_value(const struct kv_run_info *info)
 	return policies;
 }
 
-static json_t *warnings_value(const struct kv_run_info *info)
+static json_t *texts_value(const char *const *texts, size_t count)
 {
-	json_t *warnings = json_array();
+	json_t *array = json_array();
 
-	for (size_t i = 0; i < info->warning_count; i++)
-		json_array_append_new(warnings, kv_json_text(info->warnings[i]));
-	return warnings;
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, kv_json_text(texts[i]));
+	return array;
 }
 
 json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_run_outcome *outcome)
@@ -70,7 +70,10 @@ json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_run_ou
 	json_object_set_new(manifest, "pool", pool_value(info));
 	json_object_set_new(manifest, "trace", trace_value(info));
 	json_object_set(manifest, "scenario", info->scenario != NULL ? info->scenario : json_null());
-	json_object_set_new(manifest, "warnings", warnings_value(info));
+	json_object_set_new(manifest, "latency_source", kv_json_text(info->latency_source));
+	json_object_set_new(manifest, "latency_error", kv_json_text(info->latency_error));
+	json_object_set_new(manifest, "assumptions", texts_value(info->assumptions, info->assumption_count));
+	json_object_set_new(manifest, "warnings", texts_value(info->warnings, info->warning_count));
 	return manifest;
 }
 

@@ -569,6 +569,15 @@ static void put_definitions(struct kv_output *out)
 		"0.1 %.</dd></dl>\n");
 }
 
+static void put_step_times(struct kv_output *out, const json_t *facts)
+{
+	kv_output_text(out, "Modelled: the time of each step. Constants of ");
+	put_text(out, kv_facts_text(facts, "kvsim/latency_source"));
+	kv_output_text(out, ". Error they were scored at: ");
+	put_text(out, kv_facts_text(facts, "kvsim/latency_error"));
+	kv_output_text(out, ". Near saturation queues amplify errors of step times.");
+}
+
 static void put_assumptions(struct kv_output *out, const json_t *facts)
 {
 	bool fixed = kv_facts_text(facts, "kvsim/latency") != NULL && strncmp(kv_facts_text(facts, "kvsim/latency"), "fixed", 5) == 0;
@@ -579,9 +588,7 @@ static void put_assumptions(struct kv_output *out, const json_t *facts)
 	if (fixed)
 		kv_output_text(out, "Step times are given (latency fixed): times are not those of any hardware.");
 	else
-		kv_output_text(out, "Modelled: the time of each step, from work, hardware and engine constants. Without a calibration "
-		                    "for this hardware and engine, expect errors of some ten percent in times, and more near "
-		                    "saturation, where queues amplify them.");
+		put_step_times(out, facts);
 	kv_output_text(out, "</li><li>Assumed: what the memory table calls assumed. The cache starts cold.</li>");
 	if (json_is_false(kv_facts_at(facts, "kvsim/trace_has_prefixes")))
 		kv_output_text(out, "<li>The trace does not say what prompts share: all count as unique.</li>");

@@ -83,6 +83,8 @@ struct kv_run_info {
 	const char *hardware;        /* NULL with a fixed step time */
 	const char *engine_profile;
 	const char *latency;         /* "roofline", "fixed:10ms" */
+	const char *latency_source;  /* where its constants come from; NULL = fixed */
+	const char *latency_error;   /* what it was scored at; NULL = fixed */
 	const char *policies[KV_POLICY_KINDS];  /* "name" or "name,param=value", as used */
 	bool oracle;                 /* a policy or a default sees the true output length */
 	uint32_t tensor_parallel, pipeline_parallel, data_parallel;

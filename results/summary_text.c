@@ -129,6 +129,7 @@ static void write_setup(struct kv_output *out, const struct kv_run_info *info)
 	write_text(out, "Hardware:", info->hardware);
 	write_text(out, "Engine profile:", info->engine_profile);
 	write_text(out, "Step time:", info->latency);
+	write_text(out, "Step time, error:", info->latency_error);
 	for (int i = 0; i < KV_POLICY_KINDS; i++) {
 		char label[VALUE_COLUMN];
 

@@ -8,30 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/latency_data.h"
 #include "sim/latency_setup.h"
+#include "sim/latency_trust.h"
 #include "sim/memory.h"
 #include "sim/quantity.h"
-
-static void remark(struct kv_remarks *remarks, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void remark(struct kv_remarks *remarks, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	remarks->text = kv_realloc(remarks->text, remarks->count + 1, sizeof *remarks->text);
-	remarks->text[remarks->count++] = kv_strdup(text);
-}
-
-static void remarks_fini(struct kv_remarks *remarks)
-{
-	for (size_t i = 0; i < remarks->count; i++)
-		free(remarks->text[i]);
-	free(remarks->text);
-}
 
 static bool is_given(const struct kv_scenario *scenario, const char *path)
 {
@@ -101,7 +82,7 @@ static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struc
 		if (kv_scenario_set(s, "engine.max_model_len", number, KV_BY_DEFAULT, source, err))
 			return -1;
 	} else if (limit != 0 && s->engine.max_model_len > limit) {
-		remark(&d->warnings,
+		kv_remark(&d->warnings,
 		       "max_model_len %" PRIu64 " is beyond the %" PRIu32 " tokens of %s: the real engine needs to be "
 		       "told to allow it",
 		       s->engine.max_model_len, limit, d->model->name);
@@ -109,7 +90,7 @@ static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struc
 	if (s->engine.enable_chunked_prefill || s->engine.max_num_batched_tokens >= s->engine.max_model_len)
 		return 0;
 	if (is_given(s, "engine.max_num_batched_tokens")) {
-		remark(&d->warnings,
+		kv_remark(&d->warnings,
 		       "without chunked prefill, prompts longer than max_num_batched_tokens (%" PRIu64
 		       ") wait for ever",
 		       s->engine.max_num_batched_tokens);
@@ -242,7 +223,7 @@ static enum kv_dtype cache_dtype(const struct kv_deployment *d, const struct kv_
 	return format->bits <= 4 ? KV_DTYPE_INT4 : format->bits <= 8 ? KV_DTYPE_FP8 : KV_DTYPE_BF16;
 }
 
-static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
 	struct kv_latency_layout layout = {
 		.tensor_parallel = (uint32_t)s->engine.tensor_parallel_size,
@@ -250,16 +231,53 @@ static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, s
 		.kv_dtype = cache_dtype(d, s),
 	};
 	struct kv_latency_setup setup;
+	struct kv_latency *latency;
 
-	if (s->latency.fixed) {
-		d->config.latency = kv_latency_fixed(s->latency.duration);
-		return 0;
-	}
 	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout,
 	                          &setup, err))
 		return -1;
-	d->config.latency = kv_latency_roofline(&setup);
+	latency = kv_latency_roofline(&setup);
+	d->config.latency = latency;
+	d->latency_source = kv_latency_provenance(d->hardware, d->profile);
+	d->latency_error = kv_latency_scored_error(d->hardware);
+	kv_latency_trust_setting(d->hardware, s->engine.tensor_parallel_size,
+	                         kv_dtype_bits(d->model->quantization.dtype) <= 8, latency, &d->warnings);
 	return 0;
+}
+
+static int build_from_data(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	enum kv_data_backend backend = s->latency.backend == KV_LATENCY_LINEAR ? KV_DATA_LINEAR : KV_DATA_TABLE;
+
+	if (s->latency_data == NULL)
+		return kv_fail(err, KV_EXIT_USAGE, "latency %s goes by measured steps: give --latency-data FILE",
+		               backend == KV_DATA_LINEAR ? "linear" : "table");
+	if (s->engine.pipeline_parallel_size > 1)
+		return kv_fail(err, KV_EXIT_USAGE, "measured steps are of one pipeline stage: pipeline_parallel_size must be 1");
+	d->config.latency = kv_latency_from_data(backend, s->latency_data, d->model, d->hardware,
+	                                         (uint32_t)s->engine.tensor_parallel_size, err);
+	d->latency_source = kv_strdup("measured steps of this card, model and number of ranks");
+	d->latency_error = kv_strdup("not scored on unseen rows");
+	return d->config.latency == NULL ? -1 : 0;
+}
+
+static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	switch (s->latency.backend) {
+	case KV_LATENCY_FIXED:
+		d->config.latency = kv_latency_fixed(s->latency.duration);
+		return 0;
+	case KV_LATENCY_LINEAR:
+	case KV_LATENCY_TABLE:
+		return build_from_data(d, s, err);
+	default:
+		return build_roofline(d, s, err);
+	}
+}
+
+void kv_deployment_note_run(struct kv_deployment *deployment)
+{
+	kv_latency_trust_run(deployment->config.latency, &deployment->warnings);
 }
 
 static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
@@ -306,7 +324,7 @@ static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s
 		return kv_fail(err, KV_EXIT_USAGE,
 		               "engine profile %s serves kvsim size only: its scheduler is not built",
 		               d->profile->name);
-	if (s->hardware == NULL && !s->latency.fixed)
+	if (s->hardware == NULL && s->latency.backend != KV_LATENCY_FIXED)
 		return kv_fail(err, KV_EXIT_USAGE,
 		               "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
 		               "--latency fixed:DURATION");
@@ -317,9 +335,9 @@ static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s
 static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *s)
 {
 	for (size_t i = 0; i < d->model->note_count; i++)
-		remark(&d->warnings, "%s: %s", d->model->name, d->model->notes[i]);
-	for (size_t i = 0; d->hardware != NULL && !s->latency.fixed && i < d->hardware->assumed_count; i++)
-		remark(&d->assumptions, "%s: %s", d->hardware->name, d->hardware->assumed[i]);
+		kv_remark(&d->warnings, "%s: %s", d->model->name, d->model->notes[i]);
+	for (size_t i = 0; d->hardware != NULL && s->latency.backend == KV_LATENCY_ROOFLINE && i < d->hardware->assumed_count; i++)
+		kv_remark(&d->assumptions, "%s: %s", d->hardware->name, d->hardware->assumed[i]);
 }
 
 static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
@@ -361,8 +379,10 @@ void kv_deployment_fini(struct kv_deployment *d)
 	kv_model_free(d->model);
 	kv_hardware_free(d->hardware);
 	kv_engine_profile_free(d->profile);
-	remarks_fini(&d->warnings);
-	remarks_fini(&d->assumptions);
+	kv_remarks_fini(&d->warnings);
+	kv_remarks_fini(&d->assumptions);
+	free(d->latency_source);
+	free(d->latency_error);
 	memset(d, 0, sizeof *d);
 }
 

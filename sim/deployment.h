@@ -13,12 +13,8 @@
 #include "sim/kv_layout.h"
 #include "sim/memory_budget.h"
 #include "sim/model.h"
+#include "sim/remarks.h"
 #include "sim/scenario.h"
-
-struct kv_remarks {
-	char **text;
-	size_t count;
-};
 
 struct kv_deployment {
 	struct kv_model *model;
@@ -30,12 +26,17 @@ struct kv_deployment {
 	bool oracle;                         /* a policy or default_max_tokens sees true output lengths */
 	struct kv_remarks warnings;          /* what the user should know before believing the results */
 	struct kv_remarks assumptions;       /* constants of the card that its profile leaves to defaults */
+	char *latency_source;                /* where step times come from, and the error they were scored at; NULL if fixed */
+	char *latency_error;
 };
 
 /* Resolves the scenario and builds everything that it describes. On failure the deployment is as kv_deployment_fini
  * leaves it. Errors are KV_EXIT_USAGE where settings do not go together, and what model and profile files cause. */
 int kv_deployment_init(struct kv_deployment *deployment, struct kv_scenario *scenario, struct kv_error *err);
 void kv_deployment_fini(struct kv_deployment *deployment);
+
+/* After a run: adds to the warnings what it did to the step times' trustworthiness. */
+void kv_deployment_note_run(struct kv_deployment *deployment);
 
 /* The part of it that sizing needs: profiles, model and the budget's question, without drawing the budget. Works for
  * every engine profile and without hardware. device_memory in bytes stands in for the hardware's; 0 = none given. */

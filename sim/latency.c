@@ -3,19 +3,32 @@
 #include "sim/latency.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/error.h"
+#include "sim/latency_linear.h"
 #include "sim/latency_roofline.h"
+#include "sim/latency_table.h"
 #include "sim/memory.h"
 
-enum backend { BACKEND_FIXED, BACKEND_ROOFLINE };
+enum backend { BACKEND_FIXED, BACKEND_ROOFLINE, BACKEND_LINEAR, BACKEND_TABLE };
+
+/* Apart from the model, which is const while a simulation runs. */
+struct watch {
+	struct kv_latency_region region;
+	struct kv_latency_outside outside;
+};
 
 struct kv_latency {
 	enum backend backend;
 	kv_time duration;
 	struct kv_roofline roofline;
 	struct kv_latency_constants constants;
+	double coefficient[KV_LINEAR_FEATURES];
+	struct kv_latency_table *table;
+	struct watch *watch;  /* NULL = nobody asks */
 };
 
 /* 31 years: no step of a device that exists lasts this long, and times stay far from overflow. */
@@ -29,20 +42,106 @@ static kv_time from_seconds(double seconds)
 	return ns < 1.0 ? 1 : (kv_time)ns;
 }
 
+static double line_seconds(const double coefficient[KV_LINEAR_FEATURES], const struct kv_step_work *work)
+{
+	double features[KV_LINEAR_FEATURES], seconds = 0;
+
+	kv_linear_features(work, features);
+	for (size_t k = 0; k < KV_LINEAR_FEATURES; k++)
+		seconds += coefficient[k] * features[k];
+	return seconds;
+}
+
+/* Contexts are compared as sums: a division less. */
+static bool context_leaves(uint64_t limit, const struct kv_step_work *w)
+{
+	return w->decode_context > limit * w->decode_seqs ||
+	       w->prefill_past + w->prefill_tokens > limit * w->prefill_seqs;
+}
+
+static void look(struct watch *watch, const struct kv_step_work *w)
+{
+	watch->outside.steps++;
+	watch->outside.sequences += w->prefill_seqs + w->decode_seqs > watch->region.sequences;
+	watch->outside.step_tokens += w->prefill_tokens + w->decode_seqs > watch->region.step_tokens;
+	watch->outside.sequence_context += context_leaves(watch->region.sequence_context, w);
+}
+
 kv_time kv_latency_step(const struct kv_latency *latency, const struct kv_step_work *work)
 {
-	if (latency->backend == BACKEND_FIXED)
-		return latency->duration;
-
 	struct kv_roofline_terms terms;
 
-	kv_roofline_terms(&latency->roofline, work, &terms);
-	return from_seconds(kv_roofline_seconds(&terms, &latency->constants));
+	if (latency->watch)
+		look(latency->watch, work);
+	switch (latency->backend) {
+	case BACKEND_FIXED:
+		return latency->duration;
+	case BACKEND_LINEAR:
+		return from_seconds(line_seconds(latency->coefficient, work));
+	case BACKEND_TABLE:
+		return from_seconds(kv_latency_table_seconds(latency->table, work));
+	default:
+		kv_roofline_terms(&latency->roofline, work, &terms);
+		return from_seconds(kv_roofline_seconds(&terms, &latency->constants));
+	}
 }
 
 void kv_latency_free(struct kv_latency *latency)
 {
+	if (!latency)
+		return;
+	kv_latency_table_free(latency->table);
+	free(latency->watch);
 	free(latency);
+}
+
+static uint64_t mean_up(uint64_t total, uint64_t count)
+{
+	return count ? kv_ceil_div(total, count) : 0;
+}
+
+void kv_latency_region_extend(struct kv_latency_region *region, const struct kv_step_work *w)
+{
+	uint64_t prefill = mean_up(w->prefill_past + w->prefill_tokens, w->prefill_seqs);
+
+	region->sequences = kv_max(region->sequences, w->prefill_seqs + w->decode_seqs);
+	region->step_tokens = kv_max(region->step_tokens, w->prefill_tokens + w->decode_seqs);
+	region->sequence_context = kv_max(region->sequence_context, prefill);
+	region->sequence_context = kv_max(region->sequence_context, mean_up(w->decode_context, w->decode_seqs));
+}
+
+void kv_latency_watch(struct kv_latency *latency, const struct kv_latency_region *region)
+{
+	if (!latency->watch)
+		latency->watch = kv_calloc(1, sizeof *latency->watch);
+	latency->watch->region = *region;
+}
+
+const struct kv_latency_outside *kv_latency_outside(const struct kv_latency *latency)
+{
+	return latency->watch ? &latency->watch->outside : NULL;
+}
+
+struct kv_latency *kv_latency_linear(const struct kv_linear *linear)
+{
+	struct kv_latency *latency = kv_calloc(1, sizeof *latency);
+
+	latency->backend = BACKEND_LINEAR;
+	memcpy(latency->coefficient, linear->coefficient, sizeof latency->coefficient);
+	kv_latency_watch(latency, &linear->region);
+	return latency;
+}
+
+struct kv_latency *kv_latency_from_table(struct kv_latency_table *table)
+{
+	struct kv_latency *latency = kv_calloc(1, sizeof *latency);
+	struct kv_latency_region region;
+
+	latency->backend = BACKEND_TABLE;
+	latency->table = table;
+	kv_latency_table_region(table, &region);
+	kv_latency_watch(latency, &region);
+	return latency;
 }
 
 struct kv_latency *kv_latency_fixed(kv_time duration)

@@ -1,7 +1,8 @@
 /* How long one engine step takes. One function, on integer aggregates of a step, serves every caller.
  *
- * Backends: fixed (every step takes a given time) and roofline (a physical model with a dozen constants). A call of either
- * costs a few dozen floating-point operations, allocates nothing, and depends on its arguments alone.
+ * Backends: fixed (every step takes a given time), roofline (a physical model with a dozen constants), linear (a line
+ * fitted to one configuration) and table (interpolation in a measured grid). A call allocates nothing, and its result
+ * depends on its arguments alone; of the first two it costs a few dozen floating-point operations.
  */
 #ifndef KV_SIM_LATENCY_H
 #define KV_SIM_LATENCY_H
@@ -41,6 +42,25 @@ struct kv_latency;
 kv_time kv_latency_step(const struct kv_latency *latency, const struct kv_step_work *work);
 
 void kv_latency_free(struct kv_latency *latency);
+
+/* A region of steps: at most so many sequences and so many computed tokens in a step, and contexts of so many tokens on
+ * average over its prefills or decodes. */
+struct kv_latency_region {
+	uint64_t sequences, step_tokens, sequence_context;
+};
+
+/* Grows the region to hold a step. */
+void kv_latency_region_extend(struct kv_latency_region *region, const struct kv_step_work *work);
+
+/* Steps, and those of them that left the region in each direction. */
+struct kv_latency_outside {
+	uint64_t steps;
+	uint64_t sequences, step_tokens, sequence_context;
+};
+
+/* From now on, count the steps that leave the region. NULL where nothing is watched. */
+void kv_latency_watch(struct kv_latency *latency, const struct kv_latency_region *region);
+const struct kv_latency_outside *kv_latency_outside(const struct kv_latency *latency);
 
 /* Every step takes this long (> 0). For tests and teaching. */
 struct kv_latency *kv_latency_fixed(kv_time duration);
@@ -101,5 +121,19 @@ struct kv_latency_setup {
 
 /* All rates and constants that the setup needs are finite and > 0 (ea_half and the overheads may be 0). */
 struct kv_latency *kv_latency_roofline(const struct kv_latency_setup *setup);
+
+/* A measured step. */
+struct kv_timed_work {
+	struct kv_step_work work;
+	double seconds;  /* > 0 */
+};
+
+struct kv_linear;
+struct kv_latency_table;
+
+/* Copies the line. Watches the region of its rows. */
+struct kv_latency *kv_latency_linear(const struct kv_linear *linear);
+/* Takes the table over. Watches the region of its rows. */
+struct kv_latency *kv_latency_from_table(struct kv_latency_table *table);
 
 #endif

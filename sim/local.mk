@@ -64,8 +64,12 @@ libkvsim_a_SOURCES += \
 	%D%/hardware.c %D%/hardware.h \
 	%D%/kv_layout.c %D%/kv_layout.h \
 	%D%/latency.c %D%/latency.h \
+	%D%/latency_data.c %D%/latency_data.h \
+	%D%/latency_linear.c %D%/latency_linear.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/latency_setup.c %D%/latency_setup.h \
+	%D%/latency_table.c %D%/latency_table.h \
+	%D%/latency_trust.c %D%/latency_trust.h \
 	%D%/measured_set.c %D%/measured_set.h \
 	%D%/measurement.c %D%/measurement.h \
 	%D%/memory.c %D%/memory.h \
@@ -84,6 +88,7 @@ libkvsim_a_SOURCES += \
 	%D%/prefix_lookup.c \
 	%D%/random.c %D%/random.h \
 	%D%/record.c %D%/record.h \
+	%D%/remarks.c %D%/remarks.h \
 	%D%/request.h \
 	%D%/running_list.c \
 	%D%/scenario.c %D%/scenario.h \

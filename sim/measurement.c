@@ -331,6 +331,11 @@ static void observe_static(const struct kv_measurement *row, const struct kv_roo
 	out->count[1] = (double)length - 1.0;
 }
 
+struct kv_step_work kv_measurement_work(const struct kv_measurement *row, uint64_t window)
+{
+	return work_of(row->p_tok, row->p_seq, row->p_ctx, row->d_seq, row->d_ctx, window);
+}
+
 void kv_measurement_observe(const struct kv_measurement *row, const struct kv_roofline *roofline, uint64_t window,
                             struct kv_observation *out)
 {
@@ -340,7 +345,7 @@ void kv_measurement_observe(const struct kv_measurement *row, const struct kv_ro
 		return;
 	}
 
-	struct kv_step_work work = work_of(row->p_tok, row->p_seq, row->p_ctx, row->d_seq, row->d_ctx, window);
+	struct kv_step_work work = kv_measurement_work(row, window);
 
 	kv_roofline_terms(roofline, &work, &out->terms[0]);
 }

@@ -52,6 +52,9 @@ void kv_measurements_free(struct kv_measurements *measurements);
 /* Marks a row as unusable; the first reason stays. */
 void kv_measurement_refuse(struct kv_measurement *row, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A step row's work for a model with the window (tokens; 0 = none). Sequences are taken as equal. */
+struct kv_step_work kv_measurement_work(const struct kv_measurement *row, uint64_t window);
+
 /* The row in terms of a roofline whose model has the window (tokens; 0 = none). Sequences are taken as equal. */
 void kv_measurement_observe(const struct kv_measurement *row, const struct kv_roofline *roofline, uint64_t window,
                             struct kv_observation *out);

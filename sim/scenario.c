@@ -21,14 +21,23 @@
 
 static int parse_latency(const char *text, void *field, struct kv_error *err)
 {
+	static const struct {
+		const char *name;
+		enum kv_latency_backend backend;
+	} backends[] = {
+		{ "roofline", KV_LATENCY_ROOFLINE }, { "linear", KV_LATENCY_LINEAR }, { "table", KV_LATENCY_TABLE }
+	};
 	struct kv_latency_choice *choice = field;
 
 	*choice = (struct kv_latency_choice){ 0 };
-	if (strcmp(text, "roofline") == 0)
-		return 0;
+	for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
+		if (strcmp(text, backends[i].name) == 0) {
+			choice->backend = backends[i].backend;
+			return 0;
+		}
 	if (strncmp(text, "fixed:", 6) != 0)
-		return kv_fail(err, KV_EXIT_USAGE, "unknown backend '%s': valid are roofline, fixed:DURATION", text);
-	choice->fixed = true;
+		return kv_fail(err, KV_EXIT_USAGE, "unknown backend '%s': valid are roofline, linear, table, fixed:DURATION", text);
+	choice->backend = KV_LATENCY_FIXED;
 	return kv_parse_time(text + 6, 1, 3600 * KV_SECOND, &choice->duration, err);
 }
 
@@ -183,8 +192,10 @@ static const struct kv_key keys[] = {
 	  .help = "max_tokens of requests that state none: what the model allows, or what the trace says will be "
 	          "generated" },
 
-	{ .path = "latency.backend", .flag = "latency", .argument = "roofline|fixed:DURATION", .type = KV_KEY_CUSTOM,
+	{ .path = "latency.backend", .flag = "latency", .argument = "roofline|linear|table|fixed:DURATION", .type = KV_KEY_CUSTOM,
 	  FIELD(latency), .fallback = "roofline", .parse = parse_latency, .help = "What says how long a step takes" },
+	{ .path = "latency.data", .flag = "latency-data", .argument = "FILE", .type = KV_KEY_TEXT, FIELD(latency_data),
+	  .help = "Measured steps (CSV, as kvsim calibrate reads them) that linear and table go by" },
 
 	{ .path = "seed", .flag = "seed", .argument = "N", .type = KV_KEY_COUNT, FIELD(seed), .fallback = "0",
 	  .maximum = 0x1p64, .help = "Seed of everything random" },

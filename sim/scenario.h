@@ -59,8 +59,10 @@ struct kv_setting {
 	enum kv_origin origin;
 };
 
+enum kv_latency_backend { KV_LATENCY_ROOFLINE, KV_LATENCY_FIXED, KV_LATENCY_LINEAR, KV_LATENCY_TABLE };
+
 struct kv_latency_choice {
-	bool fixed;
+	enum kv_latency_backend backend;
 	kv_time duration;      /* of a step, if fixed */
 };
 
@@ -100,6 +102,7 @@ struct kv_scenario {
 		kv_time timeline_interval;
 	} output;
 	struct kv_latency_choice latency;
+	const char *latency_data;
 	uint64_t seed;
 	kv_time duration, warmup, start_time;
 	bool check;

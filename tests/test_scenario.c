@@ -84,7 +84,7 @@ START_TEST(a_scenario_file_is_read)
 	ck_assert_str_eq(scenario.policy[KV_POLICY_ADMISSION], "greedy");
 	ck_assert(scenario.workload.default_max_tokens.output);
 	ck_assert_str_eq(scenario.output.write, "summary,requests");
-	ck_assert(scenario.latency.fixed);
+	ck_assert_int_eq(scenario.latency.backend, KV_LATENCY_FIXED);
 	ck_assert_int_eq(scenario.latency.duration, 10 * KV_MILLISECOND);
 	ck_assert_uint_eq(scenario.seed, UINT64_MAX);
 	ck_assert_int_eq(scenario.duration, 3600 * KV_SECOND);
@@ -154,7 +154,7 @@ static const struct {
 	  "s.yaml:1: policies.eviction: unknown eviction policy 'lur': did you mean 'lru'?" },
 	{ "policies: {evictoin: lru}\n",
 	  "s.yaml:1: unknown key 'policies.evictoin': did you mean 'policies.eviction'?" },
-	{ "latency: {backend: fixed}\n", "s.yaml:1: latency.backend: unknown backend 'fixed': valid are roofline, "
+	{ "latency: {backend: fixed}\n", "s.yaml:1: latency.backend: unknown backend 'fixed': valid are roofline, linear, table, "
 	                                 "fixed:DURATION" },
 	{ "latency: {backend: 'fixed:0s'}\n",
 	  "s.yaml:1: latency.backend: 0s is out of range: 1ns to 3600s is allowed" },

@@ -191,6 +191,8 @@ static void fill_info(struct run *run)
 	info->hardware = d->hardware ? d->hardware->name : NULL;
 	info->engine_profile = d->profile->name;
 	info->latency = kv_scenario_setting(s, "latency.backend")->text;
+	info->latency_source = d->latency_source;
+	info->latency_error = d->latency_error;
 	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
 		info->policies[kind] = s->policy[kind];
 	info->oracle = d->oracle;
@@ -255,10 +257,21 @@ static int simulate(struct run *run, struct kv_run_outcome *outcome, struct kv_e
 	return failed;
 }
 
-static void print_warnings(const struct run *run)
+static void print_warnings(const struct run *run, size_t first)
 {
-	for (size_t i = 0; i < run->deployment.warnings.count && !run->options->quiet; i++)
+	for (size_t i = first; i < run->deployment.warnings.count && !run->options->quiet; i++)
 		fprintf(stderr, "kvsim: warning: %s\n", run->deployment.warnings.text[i]);
+}
+
+/* What only the run itself shows. */
+static void note_run(struct run *run)
+{
+	size_t before = run->deployment.warnings.count;
+
+	kv_deployment_note_run(&run->deployment);
+	run->info.warnings = (const char *const *)run->deployment.warnings.text;
+	run->info.warning_count = run->deployment.warnings.count;
+	print_warnings(run, before);
 }
 
 static int execute(struct run *run, struct kv_error *err)
@@ -268,11 +281,12 @@ static int execute(struct run *run, struct kv_error *err)
 	if (fill_results_options(run, err) || kv_deployment_init(&run->deployment, run->scenario, err) ||
 	    open_trace(run, err))
 		return -1;
-	print_warnings(run);
+	print_warnings(run, 0);
 	fill_info(run);
 	run->results = kv_results_open(&run->results_options, &run->info, err);
 	if (run->results == NULL || simulate(run, &outcome, err) || fill_trace_counts(run, outcome.partial, err))
 		return -1;
+	note_run(run);
 	return kv_results_finish(run->results, &outcome, err);
 }
 

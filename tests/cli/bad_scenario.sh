@@ -49,7 +49,7 @@ wrong 'duration without unit' 64 \
 wrong 'unknown key of --set' 64 "--set engine.blok_size: unknown key 'engine.blok_size': did you mean 'engine.block_size'?" \
 	--set engine.blok_size=16
 wrong '--set without value' 64 "--set: write path.to.key=value, found 'seed'" --set seed
-wrong 'unknown step time' 64 "--latency: unknown backend 'guess': valid are roofline, fixed:DURATION" --latency guess
+wrong 'unknown step time' 64 "--latency: unknown backend 'guess': valid are roofline, linear, table, fixed:DURATION" --latency guess
 wrong 'unknown file to write' 64 "--write: 'pdf' is not one of summary, requests, timeline, manifest, report" --write pdf
 wrong 'bad range of rows' 64 "--rows: rows: 'x' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; \
 either may be left out" --rows x

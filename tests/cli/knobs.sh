@@ -9,6 +9,10 @@ printf 'arrival_s,prompt_tokens,output_tokens,priority\n0,300,60,1\n0,300,60,5\n
 printf 'arrival_s,prompt_tokens,output_tokens,priority\n0,300,60,5\n0,300,60,4\n0.05,300,60,0\n' >"$scratch/late_boss.csv"
 printf 'request_id,arrival_s,prompt,output_tokens\na,0,s:100,60\nb,20,s:100 @a:60 u:40,9\n' >"$scratch/turns.csv"
 
+steps='gpu,tp,model,p_tok,p_seq,p_ctx,d_seq,d_ctx,time_ms'
+printf '%s\nl4,1,llama3-8b,0,0,0,1,100,60\nl4,1,llama3-8b,0,0,0,8,8000,70\n' "$steps" >"$scratch/slow.csv"
+printf '%s\nl4,1,llama3-8b,0,0,0,1,100,6\nl4,1,llama3-8b,0,0,0,8,8000,7\n' "$steps" >"$scratch/fast.csv"
+
 tiny='--model llama-3.1-8b --latency fixed:10ms --num-gpu-blocks-override 61 --max-model-len 900'
 small='--trace t.csv --model llama-3.1-8b --hardware l4 --max-model-len 8192'
 queue="--trace queue.csv $tiny"
@@ -86,6 +90,7 @@ knob workload.reorder_rows "--trace late.csv $tiny" '--set workload.reorder_rows
 knob workload.max_concurrency "$small" '--max-concurrency 2'
 knob workload.default_max_tokens "$queue" '--default-max-tokens 10'
 knob latency.backend "$small" '--latency fixed:30ms'
+knob latency.data "$small --latency table --latency-data slow.csv" '--latency-data fast.csv'
 knob seed "$small --request-rate 3" '--seed 1'
 knob duration "$small" '--duration 100s'
 knob warmup "$small" '--warmup 100s'

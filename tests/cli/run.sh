@@ -14,7 +14,8 @@ done
 run run --scenario long-documents.yaml --out b --json --events
 report "$([ "$status" -eq 0 ] && cmp -s "$scratch/a/summary.json" "$scratch/b/summary.json"; echo $?)" \
 	'events do not change the summary'
-report "$(cmp -s "$scratch/out" "$scratch/b/summary.json"; echo $?)" '--json prints the summary file'
+report "$(grep -v '^kvsim: warning: ' "$scratch/out" | cmp -s - "$scratch/b/summary.json"; echo $?)" \
+	'--json prints the summary file'
 report "$(cmp -s "$scratch/a/requests.csv" "$scratch/b/requests.csv"; echo $?)" 'nor the requests'
 report "$(cmp -s "$scratch/a/timeline.csv" "$scratch/b/timeline.csv"; echo $?)" 'nor the timeline'
 

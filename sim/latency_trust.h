@@ -1,0 +1,25 @@
+/* How far step times can be believed: where their constants come from, what error they were scored at, and which term of
+ * the model a deployment or a run takes beyond what was compared with measurements. */
+#ifndef KV_SIM_LATENCY_TRUST_H
+#define KV_SIM_LATENCY_TRUST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/engine_profile.h"
+#include "sim/hardware.h"
+#include "sim/latency.h"
+#include "sim/remarks.h"
+
+/* Both to be released with free(). */
+char *kv_latency_provenance(const struct kv_hardware *hardware, const struct kv_engine_profile *engine);
+char *kv_latency_scored_error(const struct kv_hardware *hardware);
+
+/* Warns where ranks or weights (narrow: of 8 bits or less) leave what was validated, and watches the steps of a run. */
+void kv_latency_trust_setting(const struct kv_hardware *hardware, uint64_t tensor_parallel, bool narrow_weights,
+                              struct kv_latency *latency, struct kv_remarks *warnings);
+
+/* Warns of the steps that left the watched region. */
+void kv_latency_trust_run(const struct kv_latency *latency, struct kv_remarks *warnings);
+
+#endif

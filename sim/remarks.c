@@ -1,0 +1,28 @@
+#include "config.h"
+
+#include "sim/remarks.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/memory.h"
+
+void kv_remark(struct kv_remarks *remarks, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	remarks->text = kv_realloc(remarks->text, remarks->count + 1, sizeof *remarks->text);
+	remarks->text[remarks->count++] = kv_strdup(text);
+}
+
+void kv_remarks_fini(struct kv_remarks *remarks)
+{
+	for (size_t i = 0; i < remarks->count; i++)
+		free(remarks->text[i]);
+	free(remarks->text);
+}

@@ -1,0 +1,15 @@
+/* Sentences for the user, collected while something is built or run. */
+#ifndef KV_SIM_REMARKS_H
+#define KV_SIM_REMARKS_H
+
+#include <stddef.h>
+
+struct kv_remarks {
+	char **text;
+	size_t count;
+};
+
+void kv_remark(struct kv_remarks *remarks, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void kv_remarks_fini(struct kv_remarks *remarks);
+
+#endif
