@@ -1,6 +1,13 @@
 # Results: recorders and writers.
 libkvsim_a_SOURCES += \
 	%D%/charts.c %D%/charts.h \
+	%D%/bootstrap.c %D%/bootstrap.h \
+	%D%/compared_run.c %D%/compared_run.h \
+	%D%/comparison.c %D%/comparison.h \
+	%D%/comparison_cells.c \
+	%D%/comparison_html.c \
+	%D%/comparison_json.c \
+	%D%/comparison_text.c \
 	%D%/csv_text.c %D%/csv_text.h \
 	%D%/distribution.c %D%/distribution.h \
 	%D%/events_csv.c %D%/events_csv.h \

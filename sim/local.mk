@@ -7,6 +7,7 @@ kvsim_SOURCES = \
 	%D%/cli/calibrate_score.c \
 	%D%/cli/calibrate_served.c %D%/cli/calibrate_served.h \
 	%D%/cli/command.c %D%/cli/command.h \
+	%D%/cli/compare.c %D%/cli/compare.h \
 	%D%/cli/list.c %D%/cli/list.h \
 	%D%/cli/main.c \
 	%D%/cli/measured_run.c %D%/cli/measured_run.h \
@@ -20,7 +21,8 @@ kvsim_SOURCES = \
 	%D%/cli/size_sensitivity.c \
 	%D%/cli/size_text.c \
 	%D%/cli/score_report.c %D%/cli/score_report.h \
-	%D%/cli/trace.c %D%/cli/trace.h
+	%D%/cli/trace.c %D%/cli/trace.h \
+	%D%/cli/variant.c %D%/cli/variant.h
 kvsim_LDADD = $(KV_LIBS)
 
 # Manual pages: made by help2man from the program's own help and a file of what help cannot say, and shipped.

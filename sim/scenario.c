@@ -534,7 +534,7 @@ static int read_value(struct tree_reader *r, const struct kv_key *key, const str
 
 	if (text == NULL)
 		return -1;
-	if (r->origin == KV_BY_FILE)
+	if (r->origin == KV_BY_FILE || r->origin == KV_BY_VARIANT)
 		text = beside(key, node, text);
 	snprintf(place, sizeof place, "%s:%u", node->file, node->line);
 	failed = set_key(r->scenario, key, text, r->origin, r->source ? r->source : place, r->err);
@@ -600,6 +600,28 @@ int kv_scenario_parse(struct kv_scenario *scenario, const char *text, size_t len
 	return read_file_tree(scenario, kv_yaml_parse(text, length, name, err), err);
 }
 
+int kv_scenario_read_variant(struct kv_scenario *scenario, const struct kv_node *mapping, const char *source,
+                             struct kv_error *err)
+{
+	struct tree_reader r = { scenario, KV_BY_VARIANT, source, err };
+
+	return read_mapping(&r, mapping, "");
+}
+
+void kv_scenario_copy(struct kv_scenario *copy, const struct kv_scenario *scenario)
+{
+	struct kv_error err;
+
+	kv_scenario_init(copy);
+	for (size_t i = 0; i < KEY_COUNT; i++) {
+		const struct kv_setting *setting = &scenario->settings[i];
+
+		KV_ASSERT(setting->text == NULL ||
+		          !set_key(copy, &keys[i], setting->text, setting->origin, setting->source, &err),
+		          "copy of %s: %s", keys[i].path, err.text);
+	}
+}
+
 const struct kv_setting *kv_scenario_setting(const struct kv_scenario *scenario, const char *path)
 {
 	const struct kv_key *key = kv_scenario_key(path);
@@ -623,6 +645,7 @@ int kv_scenario_fail_in(const struct kv_scenario *scenario, const char *path, st
 	case KV_BY_SET:
 		return kv_fail_in(err, "%s %s", setting->source, path);
 	case KV_BY_FILE:
+	case KV_BY_VARIANT:
 		return kv_fail_in(err, "%s: %s", setting->source, path);
 	default:
 		return kv_fail_in(err, "%s", path);

@@ -19,7 +19,7 @@
 #include "sim/units.h"
 
 /* What fixes a value, from weak to strong. */
-enum kv_origin { KV_BY_DEFAULT, KV_BY_PROFILE, KV_BY_FILE, KV_BY_FLAG, KV_BY_SET };
+enum kv_origin { KV_BY_DEFAULT, KV_BY_PROFILE, KV_BY_FILE, KV_BY_FLAG, KV_BY_SET, KV_BY_VARIANT };
 
 enum kv_key_type {
 	KV_KEY_TEXT,      /* const char *, NULL = unset */
@@ -125,6 +125,12 @@ int kv_scenario_set_pair(struct kv_scenario *scenario, const char *pair, struct 
 int kv_scenario_read(struct kv_scenario *scenario, const char *path, struct kv_error *err);
 int kv_scenario_parse(struct kv_scenario *scenario, const char *text, size_t length, const char *name,
                       struct kv_error *err);
+
+/* Sets what a mapping of keys says, with the weight of a variant; `source` is what errors and the listing call it. */
+int kv_scenario_read_variant(struct kv_scenario *scenario, const struct kv_node *mapping, const char *source,
+                             struct kv_error *err);
+/* A scenario of its own with all settings of another that was not resolved yet. */
+void kv_scenario_copy(struct kv_scenario *copy, const struct kv_scenario *scenario);
 
 /* Fills in the profile's defaults, those of its row for the GPU (device "" and memory 0 = none is named), and what one
  * setting implies for another; two explicit settings that contradict each other are an error, and so is a default that

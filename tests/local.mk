@@ -24,6 +24,7 @@ liboracle_a_SOURCES = \
 EXTRA_DIST += %D%/cli/support.sh
 KV_CLI_TESTS = \
 	%D%/cli/bad_scenario.sh \
+	%D%/cli/compare.sh \
 	%D%/cli/help.sh \
 	%D%/cli/interrupt.sh \
 	%D%/cli/knobs.sh \
@@ -77,6 +78,10 @@ KV_CHECK_TESTS += test_traps
 test_traps_SOURCES = %D%/test_traps.c %D%/support.h
 test_traps_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_traps_LDADD = liboracle.a $(KV_TEST_LIBS)
+KV_CHECK_TESTS += test_comparison
+test_comparison_SOURCES = %D%/test_comparison.c %D%/support.h
+test_comparison_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_comparison_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h

@@ -10,6 +10,7 @@
 
 #include "sim/cli/calibrate.h"
 #include "sim/cli/command.h"
+#include "sim/cli/compare.h"
 #include "sim/cli/list.h"
 #include "sim/cli/run.h"
 #include "sim/cli/size.h"
@@ -20,6 +21,7 @@ const char *argp_program_version = PACKAGE_STRING;
 
 static const struct kv_command commands[] = {
 	{ "run", "replay one trace on one deployment", kv_cli_run },
+	{ "compare", "one workload on several variants: what differs, and by how much", kv_cli_compare },
 	{ "list", "models, hardware, engines, policies, formats and keys", kv_cli_list },
 	{ "size", "memory budget, KV capacity and concurrency; does it start", kv_cli_size },
 	{ "trace", "validate: read and check a trace, print counts", kv_cli_trace },

@@ -1,0 +1,50 @@
+/* What a comparison knows of one of its runs: a few figures a request, and the run's own from its summary.json. */
+#ifndef KV_RESULTS_COMPARED_RUN_H
+#define KV_RESULTS_COMPARED_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim/error.h"
+#include "sim/record.h"
+#include "sim/units.h"
+
+/* Times in ms, NAN where there is none. */
+struct kv_compared_request {
+	uint64_t index;
+	double ttft, tpot, e2el, queue;
+	uint32_t prompt_tokens, cached_tokens, preemptions;
+	uint32_t tenant;          /* of the run's list; names are the same in all runs, numbers need not be */
+	bool finished, turned_away;  /* refused or dropped */
+};
+
+struct kv_compared_run {
+	const char *name;
+	char *settings;           /* what differs from the scenario, as text */
+	struct kv_compared_request *request;  /* ascending by index once kv_compared_run_sort was called */
+	size_t requests, request_capacity;
+	char **tenant;
+	size_t tenants;
+	void *tenant_tree;        /* to find them while requests are added */
+	kv_time warmup;           /* requests that arrive earlier are left out */
+
+	/* from summary.json, warm-up left out */
+	double duration_s, request_throughput, output_throughput, total_throughput;
+	double mean_pinned, peak_pinned, mean_cached, mean_running, usable_blocks, evicted_blocks;
+	bool stalled, partial, oracle;
+};
+
+void kv_compared_run_fini(struct kv_compared_run *run);
+void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_record *record);
+void kv_compared_run_sort(struct kv_compared_run *run);
+
+/* From the process that ran it to the one that compares: a file of this machine and this program only. */
+int kv_compared_run_save(const struct kv_compared_run *run, FILE *file, struct kv_error *err);
+int kv_compared_run_load(struct kv_compared_run *run, FILE *file, struct kv_error *err);
+
+/* The run's own figures. */
+int kv_compared_run_read_summary(struct kv_compared_run *run, const char *path, struct kv_error *err);
+
+#endif

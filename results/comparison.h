@@ -1,0 +1,86 @@
+/* Runs of one workload side by side: each against the first, paired by request.
+ *
+ * Latencies are over requests that have the metric in both runs; hits, preemptions and fates over all requests. Their
+ * differences carry a 95 % interval (results/bootstrap.h). What only a whole run has (throughput, occupancy, evictions)
+ * stands without one. The interval says how much a verdict depends on single requests of this workload; requests that
+ * queue together are not independent, so it is no statement about other workloads.
+ */
+#ifndef KV_RESULTS_COMPARISON_H
+#define KV_RESULTS_COMPARISON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "results/bootstrap.h"
+#include "results/compared_run.h"
+#include "results/output_file.h"
+
+enum kv_verdict_of_difference {
+	KV_DIFFERENCE_BARE,      /* no interval: a figure of the whole run */
+	KV_DIFFERENCE_NONE,      /* every pair is equal */
+	KV_DIFFERENCE_WITHIN,    /* the interval holds zero */
+	KV_DIFFERENCE_LOWER,
+	KV_DIFFERENCE_HIGHER
+};
+
+struct kv_difference {
+	double baseline, variant, difference;  /* NAN: nothing to compare */
+	struct kv_interval interval;           /* unless bare */
+	enum kv_verdict_of_difference verdict;
+	size_t pairs;
+};
+
+struct kv_comparison_row {
+	const char *label, *key, *unit;
+	int wanted;                            /* -1: lower is better, 1: higher is better, 0: neither */
+	struct kv_difference found;
+};
+
+/* Requests of one length class or tenant. */
+struct kv_comparison_class {
+	char *kind, *label;                    /* "prompt length", "1,025 to 4,096 tokens" */
+	size_t requests;
+	struct kv_difference ttft, e2el;       /* of means, ms */
+	size_t faster, equal, slower;          /* by e2el, of those finished in both */
+};
+
+#define KV_COMPARISON_ROWS_MAX 32
+
+struct kv_variant_comparison {
+	size_t paired, finished_in_both;
+	struct kv_comparison_row row[KV_COMPARISON_ROWS_MAX];
+	size_t rows;
+	struct kv_comparison_class *class;
+	size_t classes;
+};
+
+struct kv_comparison {
+	const struct kv_compared_run *run;     /* the first is the baseline */
+	size_t runs;
+	const char *workload;
+	uint64_t seed;
+	size_t replicates;
+	struct kv_variant_comparison *variant; /* runs - 1 */
+};
+
+/* The runs must be sorted and outlive the comparison. */
+void kv_comparison_make(struct kv_comparison *comparison);
+void kv_comparison_fini(struct kv_comparison *comparison);
+
+/* "better", "worse", "lower", "higher", "identical", "no difference within the interval", or "". */
+const char *kv_comparison_verdict(const struct kv_difference *difference, int wanted);
+
+/* Markdown tables. */
+void kv_comparison_write_text(const struct kv_comparison *comparison, struct kv_output *out);
+void kv_comparison_write_json(const struct kv_comparison *comparison, struct kv_output *out);
+/* One self-contained page. */
+void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_output *out);
+
+/* Cells of the text and the page: a value of its unit, a difference with its sign and share, an interval. */
+#define KV_CELL_MAX 64
+const char *kv_comparison_value(double value, const char *unit, char text[KV_CELL_MAX]);
+const char *kv_comparison_change(const struct kv_difference *difference, const char *unit, char text[KV_CELL_MAX]);
+const char *kv_comparison_interval(const struct kv_difference *difference, const char *unit, char text[KV_CELL_MAX]);
+
+#endif

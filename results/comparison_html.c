@@ -1,0 +1,132 @@
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "results/comparison.h"
+
+static const char head[] =
+	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>kvsim comparison</title>\n<style>\n"
+	"body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em; color: #222; }\n"
+	"table { border-collapse: collapse; margin: 1em 0; }\n"
+	"th, td { border-bottom: 1px solid #ccc; padding: .25em .8em; text-align: right; }\n"
+	"th:first-child, td:first-child, td:last-child, th:last-child { text-align: left; }\n"
+	".better { color: #14682f; } .worse { color: #a11; } .none { color: #777; }\n</style>\n</head>\n<body>\n";
+
+static void write_escaped(struct kv_output *out, const char *text)
+{
+	for (; *text != '\0'; text++)
+		switch (*text) {
+		case '<':
+			kv_output_text(out, "&lt;");
+			break;
+		case '>':
+			kv_output_text(out, "&gt;");
+			break;
+		case '&':
+			kv_output_text(out, "&amp;");
+			break;
+		case '"':
+			kv_output_text(out, "&quot;");
+			break;
+		default:
+			kv_output_bytes(out, text, 1);
+		}
+}
+
+static void write_cell(struct kv_output *out, const char *tag, const char *text)
+{
+	kv_output_printf(out, "<%s>", tag);
+	write_escaped(out, text);
+	kv_output_printf(out, "</%s>", tag);
+}
+
+static void write_verdict(struct kv_output *out, const struct kv_difference *found, int wanted)
+{
+	const char *verdict = kv_comparison_verdict(found, wanted);
+
+	kv_output_printf(out, "<td class=\"%s\">%s</td>", found->verdict < KV_DIFFERENCE_LOWER ? "none" : verdict, verdict);
+}
+
+static void write_metrics(struct kv_output *out, const struct kv_comparison *comparison, size_t i)
+{
+	const struct kv_variant_comparison *variant = &comparison->variant[i];
+	char cell[KV_CELL_MAX];
+
+	kv_output_text(out, "<table>\n<tr><th></th>");
+	write_cell(out, "th", comparison->run[0].name);
+	write_cell(out, "th", comparison->run[i + 1].name);
+	kv_output_text(out, "<th>difference</th><th>95 % interval</th><th>verdict</th></tr>\n");
+	for (size_t r = 0; r < variant->rows; r++) {
+		const struct kv_comparison_row *row = &variant->row[r];
+
+		kv_output_text(out, "<tr>");
+		write_cell(out, "td", row->label);
+		write_cell(out, "td", kv_comparison_value(row->found.baseline, row->unit, cell));
+		write_cell(out, "td", kv_comparison_value(row->found.variant, row->unit, cell));
+		write_cell(out, "td", kv_comparison_change(&row->found, row->unit, cell));
+		write_cell(out, "td", kv_comparison_interval(&row->found, row->unit, cell));
+		write_verdict(out, &row->found, row->wanted);
+		kv_output_text(out, "</tr>\n");
+	}
+	kv_output_text(out, "</table>\n");
+}
+
+static void write_classes(struct kv_output *out, const struct kv_variant_comparison *variant)
+{
+	char cell[KV_CELL_MAX];
+
+	kv_output_text(out, "<table>\n<tr><th>who</th><th>requests</th><th>TTFT mean, change (ms)</th><th>95 % interval</th>"
+	               "<th>verdict</th><th>E2EL mean, change (ms)</th><th>95 % interval</th>"
+	               "<th>faster / equal / slower</th><th>verdict</th></tr>\n");
+	for (size_t c = 0; c < variant->classes; c++) {
+		const struct kv_comparison_class *class = &variant->class[c];
+
+		kv_output_printf(out, "<tr><td>%s ", class->kind);
+		write_escaped(out, class->label);
+		kv_output_printf(out, "</td><td>%zu</td>", class->requests);
+		write_cell(out, "td", kv_comparison_change(&class->ttft, "ms", cell));
+		write_cell(out, "td", kv_comparison_interval(&class->ttft, "ms", cell));
+		write_verdict(out, &class->ttft, -1);
+		write_cell(out, "td", kv_comparison_change(&class->e2el, "ms", cell));
+		write_cell(out, "td", kv_comparison_interval(&class->e2el, "ms", cell));
+		kv_output_printf(out, "<td>%zu / %zu / %zu</td>", class->faster, class->equal, class->slower);
+		write_verdict(out, &class->e2el, -1);
+		kv_output_text(out, "</tr>\n");
+	}
+	kv_output_text(out, "</table>\n");
+}
+
+static void write_run(struct kv_output *out, const struct kv_compared_run *run)
+{
+	kv_output_text(out, "<li><b>");
+	write_escaped(out, run->name);
+	kv_output_text(out, "</b>: ");
+	write_escaped(out, *run->settings != '\0' ? run->settings : "the scenario as it is");
+	kv_output_printf(out, "%s%s%s</li>\n", run->stalled ? " (STALLED)" : "", run->partial ? " (PARTIAL)" : "",
+	                 run->oracle ? " (an oracle: it uses output lengths that a real engine cannot know)" : "");
+}
+
+void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_output *out)
+{
+	kv_output_text(out, head);
+	kv_output_text(out, "<h1>One workload, several engines</h1>\n<p>Workload: ");
+	write_escaped(out, comparison->workload);
+	kv_output_printf(out, ", %zu requests.</p>\n<ul>\n", comparison->run[0].requests);
+	for (size_t i = 0; i < comparison->runs; i++)
+		write_run(out, &comparison->run[i]);
+	kv_output_text(out, "</ul>\n");
+	for (size_t i = 0; i + 1 < comparison->runs; i++) {
+		kv_output_text(out, "<h2>");
+		write_escaped(out, comparison->run[i + 1].name);
+		kv_output_text(out, " against ");
+		write_escaped(out, comparison->run[0].name);
+		kv_output_printf(out, "</h2>\n<p>Latencies are of the %zu requests that both finished.</p>\n",
+		                 comparison->variant[i].finished_in_both);
+		write_metrics(out, comparison, i);
+		write_classes(out, &comparison->variant[i]);
+	}
+	kv_output_printf(out, "<p>Intervals: paired bootstrap over requests, %zu replicates, seed %" PRIu64 ". They tell how "
+	                 "far a difference hangs on single requests of this workload; requests that queue together are not "
+	                 "independent, and figures of a whole run have no interval.</p>\n</body>\n</html>\n",
+	                 comparison->replicates, comparison->seed);
+}

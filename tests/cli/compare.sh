@@ -1,0 +1,70 @@
+# kvsim compare: variants of one workload, their differences, what it refuses, and the same bytes whatever --jobs.
+. "$srcdir/tests/cli/support.sh"
+cp "$srcdir/workloads/samples/chat.csv" "$scratch/t.csv"
+tiny='--trace t.csv --model llama-3.1-8b --latency fixed:20ms --num-gpu-blocks-override 400 --max-model-len 6000'
+
+compare() {
+	# shellcheck disable=SC2086
+	run compare $tiny "$@"
+}
+
+compare --variant base --variant fifo:eviction=fifo --variant small:engine.max_num_seqs=4,admission=greedy --out a --jobs 1
+expect_line 'the baseline is the first variant' 0 '## fifo against base'
+expect_line 'settings are listed by their keys' 0 'small: engine.max_num_seqs=4, policies.admission=greedy.'
+expect_line 'metrics are printed with differences' 0 '| TTFT P99 (ms)'
+for file in comparison.json comparison.html manifest.json base/summary.json fifo/requests.csv small/timeline.csv; do
+	report "$([ -s "$scratch/a/$file" ]; echo $?)" "$file is there"
+done
+cp "$scratch/out" "$scratch/first"
+mv "$scratch/a" "$scratch/kept"
+compare --variant base --variant fifo:eviction=fifo --variant small:engine.max_num_seqs=4,admission=greedy --out a --jobs 3
+report "$(cmp -s "$scratch/first" "$scratch/out"; echo $?)" 'three jobs print what one does'
+report "$(diff -r "$scratch/kept" "$scratch/a" >"$scratch/diff"; echo $?)" 'and leave the same bytes'
+run run --trace t.csv --model llama-3.1-8b --latency fixed:20ms --num-gpu-blocks-override 400 --max-model-len 6000 \
+	--eviction fifo --out plain --quiet
+report "$(cmp -s "$scratch/plain/requests.csv" "$scratch/a/fifo/requests.csv"; echo $?)" \
+	'a variant is what kvsim run gives with the same settings'
+
+compare --variant base --variant same:eviction=lru --out b
+expect_line 'equal runs are called identical' 0 'identical'
+printf 'base: {}\ngreedy:\n  policies: {admission: greedy}\n' >"$scratch/v.yaml"
+compare --variants v.yaml --out c --json
+expect_line 'variants from a file' 0 '"settings": "policies.admission=greedy"'
+report "$(cmp -s "$scratch/out" "$scratch/c/comparison.json"; echo $?)" '--json prints comparison.json'
+
+# wrong NAME STATUS ERROR ARGUMENT...
+wrong() {
+	name=$1 wanted=$2 text=$3
+	shift 3
+	compare --out no "$@"
+	expect "$name" "$wanted" <<END
+kvsim: $text
+END
+	report "$([ ! -e "$scratch/no" ]; echo $?)" "$name leaves nothing behind"
+}
+
+wrong 'one variant' 64 '1 variant: give --variant NAME:key=value at least twice, or --variants FILE' --variant a
+wrong 'equal names' 64 "variant 'a' is given twice: choose another name" --variant a --variant a:eviction=fifo
+wrong 'a name that is no folder' 64 \
+	"variant 'a/b': a name has 1 to 64 letters, digits, '.', '_' and '-', not '.' first" --variant a/b --variant c
+wrong 'unknown key' 64 "variant b: unknown key 'evction': did you mean 'eviction'?" --variant a --variant b:evction=fifo
+wrong 'unknown policy' 64 "variant b: eviction: unknown eviction policy 'fio': did you mean 'fifo'?" \
+	--variant a --variant b:eviction=fio
+wrong 'no value' 64 "variant b: write key=value,key=value, found 'eviction'" --variant a --variant b:eviction
+wrong 'key twice' 64 'variant b: engine.block_size is given twice' \
+	--variant a --variant b:engine.block_size=16,block-size=32
+wrong 'bad value' 64 "variant b: block-size: '16x' is not a whole number" --variant a --variant b:block-size=16x
+wrong 'another workload' 64 'variant b: workload.request_rate cannot differ: all variants have the same workload, and their results lie in one folder' \
+	--variant a --variant b:request-rate=3
+wrong 'policies that do not go together' 64 'variant b: allocation contiguous-max does not go with prefix block-hash: a contiguous piece belongs to one request and cannot share blocks with another: add --no-enable-prefix-caching' \
+	--variant a --variant b:allocation=contiguous-max
+wrong 'a trace from a pipe' 64 '--trace -: every variant reads the trace for itself: name a file' \
+	--trace - --variant a --variant b
+printf 'a: {}\nb: {engine: {blok_size: 3}}\n' >"$scratch/bad.yaml"
+wrong 'unknown key in a file' 64 "bad.yaml:2: unknown key 'engine.blok_size': did you mean 'engine.block_size'?" \
+	--variants bad.yaml
+mkdir "$scratch/mine" && echo keep >"$scratch/mine/notes"
+compare --variant a --variant b --out mine
+expect_line 'a folder that is not ours is refused' 64 mine
+
+finish

@@ -1,0 +1,162 @@
+/* Paired comparison: statistics by hand, bootstrap intervals where they are known exactly. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/comparison.h"
+#include "sim/random.h"
+#include "tests/support.h"
+
+/* numpy: percentile([1, 2, 4, 8], [50, 99]) = 3.0, 7.88 */
+START_TEST(quantiles_interpolate_linearly)
+{
+	double values[] = { 8, 1, 4, 2 };
+
+	ck_assert_double_eq(kv_statistic(KV_STATISTIC_MEAN, values, 4), 3.75);
+	ck_assert_double_eq(kv_statistic(KV_STATISTIC_MEDIAN, values, 4), 3);
+	ck_assert_double_eq_tol(kv_statistic(KV_STATISTIC_P99, values, 4), 7.88, 1e-12);
+	ck_assert_double_nan(kv_statistic(KV_STATISTIC_MEAN, values, 0));
+}
+END_TEST
+
+START_TEST(an_equal_shift_of_all_pairs_leaves_no_doubt)
+{
+	double a[] = { 3, 1, 4, 1, 5, 9, 2, 6 }, b[8];
+	struct kv_pairs pairs = { a, b, 8 };
+	struct kv_interval interval[KV_STATISTICS];
+	gsl_rng *rng = kv_random_create(1, 0, "test");
+
+	for (int i = 0; i < 8; i++)
+		b[i] = a[i] + 2.5;
+	kv_bootstrap(&pairs, 200, rng, interval);
+	for (int s = 0; s < KV_STATISTICS; s++) {
+		ck_assert_double_eq_tol(interval[s].low, 2.5, 1e-12);
+		ck_assert_double_eq_tol(interval[s].high, 2.5, 1e-12);
+	}
+	gsl_rng_free(rng);
+}
+END_TEST
+
+/* Differences of mean 0 and standard deviation 1 (half -1, half +1): the mean of n = 400 has deviation 1/20, so that
+ * 95 % of its replicates lie within 1.96/20 = 0.098. */
+START_TEST(the_interval_of_a_mean_has_the_width_of_theory)
+{
+	enum { N = 400 };
+	double a[N] = { 0 }, b[N];
+	struct kv_pairs pairs = { a, b, N };
+	struct kv_interval interval[KV_STATISTICS];
+	gsl_rng *rng = kv_random_create(7, 0, "test");
+
+	for (int i = 0; i < N; i++)
+		b[i] = i % 2 ? 1 : -1;
+	kv_bootstrap(&pairs, 4000, rng, interval);
+	ck_assert_double_eq_tol(interval[KV_STATISTIC_MEAN].low, -0.098, 0.006);
+	ck_assert_double_eq_tol(interval[KV_STATISTIC_MEAN].high, 0.098, 0.006);
+	gsl_rng_free(rng);
+}
+END_TEST
+
+/* --- whole comparisons ---------------------------------------------------------------------------------------------- */
+
+static void add(struct kv_compared_run *run, uint64_t index, double ttft_ms, uint32_t prompt, uint32_t cached,
+                const char *tenant)
+{
+	struct kv_request_record record = {
+		.index = index, .tenant = tenant, .status = ttft_ms < 0 ? KV_REFUSED : KV_FINISHED, .arrival = 0, .sent = 0,
+		.queued = 0, .admitted = 0, .first_token = (kv_time)(ttft_ms * 1e6),
+		.finish = (kv_time)(ttft_ms * 1e6) + 10000000, .prompt_tokens = prompt, .output_tokens = 11,
+		.cached_tokens = cached
+	};
+
+	if (ttft_ms < 0)
+		record.first_token = record.finish = record.admitted = record.queued = KV_TIME_NONE;
+	kv_compared_run_add(run, &record);
+}
+
+static const struct kv_comparison_row *row(const struct kv_variant_comparison *variant, const char *key)
+{
+	for (size_t i = 0; i < variant->rows; i++)
+		if (strcmp(variant->row[i].key, key) == 0)
+			return &variant->row[i];
+	ck_abort_msg("no row %s", key);
+	return NULL;
+}
+
+START_TEST(runs_are_paired_by_request_and_only_over_what_both_finished)
+{
+	struct kv_compared_run run[2] = { { .name = "a", .settings = strdup("") }, { .name = "b", .settings = strdup("") } };
+	struct kv_comparison comparison = { .run = run, .runs = 2, .workload = "t.csv", .seed = 3, .replicates = 100 };
+	const struct kv_variant_comparison *variant;
+
+	add(&run[0], 2, 30, 100, 0, "red");
+	add(&run[0], 0, 10, 100, 50, "red");
+	add(&run[0], 1, 20, 200, 0, "blue");
+	add(&run[1], 0, 11, 100, 50, "red");
+	add(&run[1], 1, -1, 200, 0, "blue");
+	add(&run[1], 2, 31, 100, 100, "red");
+	kv_compared_run_sort(&run[0]);
+	kv_compared_run_sort(&run[1]);
+	kv_comparison_make(&comparison);
+	variant = &comparison.variant[0];
+	ck_assert_uint_eq(variant->paired, 3);
+	ck_assert_uint_eq(variant->finished_in_both, 2);
+	ck_assert_double_eq(row(variant, "mean_ttft_ms")->found.baseline, 20);
+	ck_assert_double_eq(row(variant, "mean_ttft_ms")->found.variant, 21);
+	ck_assert_double_eq(row(variant, "mean_ttft_ms")->found.interval.low, 1);
+	ck_assert_str_eq(kv_comparison_verdict(&row(variant, "mean_ttft_ms")->found, -1), "worse");
+	ck_assert_str_eq(kv_comparison_verdict(&row(variant, "mean_tpot_ms")->found, -1), "identical");
+	ck_assert_double_eq(row(variant, "hit_rate_percent")->found.baseline, 12.5);
+	ck_assert_double_eq(row(variant, "hit_rate_percent")->found.variant, 37.5);
+	ck_assert_double_eq(row(variant, "turned_away")->found.variant, 1);
+	ck_assert_str_eq(kv_comparison_verdict(&row(variant, "turned_away")->found, -1), "no difference within the interval");
+	/* Lengths 100 and 200, then tenants red (2 requests) and blue (1). */
+	ck_assert_uint_eq(variant->classes, 4);
+	ck_assert_str_eq(variant->class[0].label, "100 to 100 tokens");
+	ck_assert_uint_eq(variant->class[0].requests, 2);
+	ck_assert_str_eq(variant->class[2].label, "red");
+	ck_assert_uint_eq(variant->class[2].slower, 2);
+	ck_assert_str_eq(variant->class[3].label, "blue");
+	ck_assert_double_nan(variant->class[3].ttft.difference);
+	kv_comparison_fini(&comparison);
+	kv_compared_run_fini(&run[0]);
+	kv_compared_run_fini(&run[1]);
+}
+END_TEST
+
+START_TEST(a_run_survives_the_way_between_processes)
+{
+	struct kv_compared_run run = { .warmup = 0 }, copy = { .warmup = 0 };
+	struct kv_error err;
+	FILE *file = tmpfile();
+
+	add(&run, 0, 10.25, 100, 50, "red");
+	add(&run, 1, -1, 100, 0, "");
+	ck_assert_int_eq(kv_compared_run_save(&run, file, &err), 0);
+	ck_assert_int_eq(kv_compared_run_load(&copy, file, &err), 0);
+	ck_assert_uint_eq(copy.requests, 2);
+	ck_assert_double_eq(copy.request[0].ttft, 10.25);
+	ck_assert_double_nan(copy.request[1].ttft);
+	ck_assert_str_eq(copy.tenant[copy.request[0].tenant], "red");
+	ck_assert_str_eq(copy.tenant[copy.request[1].tenant], "");
+	fclose(file);
+	kv_compared_run_fini(&run);
+	kv_compared_run_fini(&copy);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("comparison");
+	TCase *tc = tcase_create("all");
+
+	tcase_add_test(tc, quantiles_interpolate_linearly);
+	tcase_add_test(tc, an_equal_shift_of_all_pairs_leaves_no_doubt);
+	tcase_add_test(tc, the_interval_of_a_mean_has_the_width_of_theory);
+	tcase_add_test(tc, runs_are_paired_by_request_and_only_over_what_both_finished);
+	tcase_add_test(tc, a_run_survives_the_way_between_processes);
+	suite_add_tcase(suite, tc);
+	return kv_run_suite(suite);
+}
