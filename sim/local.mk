@@ -29,6 +29,7 @@ kvsim_LDADD = $(KV_LIBS)
 KV_MANUALS = \
 	%D%/cli/kvsim.1 \
 	%D%/cli/kvsim-calibrate.1 \
+	%D%/cli/kvsim-compare.1 \
 	%D%/cli/kvsim-list.1 \
 	%D%/cli/kvsim-run.1 \
 	%D%/cli/kvsim-size.1 \

@@ -78,6 +78,7 @@ KV_CHECK_TESTS += test_traps
 test_traps_SOURCES = %D%/test_traps.c %D%/support.h
 test_traps_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_traps_LDADD = liboracle.a $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_comparison
 test_comparison_SOURCES = %D%/test_comparison.c %D%/support.h
 test_comparison_CPPFLAGS = $(KV_TEST_CPPFLAGS)
