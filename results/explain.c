@@ -60,11 +60,10 @@ enum resource { BLOCKS, SLOTS, BUDGET, RESOURCES };
 static const struct {
 	const char *key;   /* under kvsim/queue_waits_for */
 	const char *what;
-	const char *part;  /* of ttft_bands */
 } resources[RESOURCES] = {
-	{"blocks", "KV cache blocks", "queue_blocks"},
-	{"sequence_slots", "sequence slots (max_num_seqs)", "queue_sequence_slots"},
-	{"token_budget", "tokens a step (compute)", "queue_token_budget"}
+	{"blocks", "KV cache blocks"},
+	{"sequence_slots", "Sequence slots (max_num_seqs)"},
+	{"token_budget", "Compute: the token budget of each step (max_num_batched_tokens)"}
 };
 
 static double bound_share(const json_t *facts, enum resource resource)
@@ -103,17 +102,36 @@ static void add_occupancy(const json_t *facts, json_t *finding)
 	    share(kv_facts_number(facts, "kvsim/mean_free_blocks"), pool));
 }
 
+/* An open load that takes longer to serve than to arrive. */
+static void add_overload(const json_t *facts, json_t *finding)
+{
+	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
+	double ended = kv_facts_number(facts, "kvsim/simulated_s");
+
+	if (arrived > 0 && ended > 1.2 * arrived && !json_is_true(kv_facts_at(facts, "kvsim/stalled")))
+		say(finding, "evidence", "Overload: the requests arrived within %.0f s and took %.0f s to serve, so the load is about "
+		    "%.1f times what this deployment can do.", arrived, ended, ended / arrived);
+}
+
 static void add_queue(const json_t *facts, json_t *finding)
 {
-	say(finding, "evidence", "The queue waited for blocks during %.1f %% of the time, for sequence slots %.1f %%, for tokens "
-	    "of the next step %.1f %%. %.1f requests ran on average, %.0f at most; %.0f were in flight at most.",
+	say(finding, "evidence", "The queue waited for KV cache blocks during %.1f %% of the time, for sequence slots %.1f %%, for "
+	    "a step with tokens left %.1f %%. %.1f requests ran on average, %.0f at most; %.0f were in flight at most.",
 	    bound_share(facts, BLOCKS), bound_share(facts, SLOTS), bound_share(facts, BUDGET),
 	    kv_facts_number(facts, "kvsim/mean_running"), kv_facts_number(facts, "kvsim/peak_running"),
 	    kv_facts_number(facts, "max_concurrent_requests"));
 }
 
-/* The class of prompt lengths, or the tenant, that held most block-seconds. */
-static void add_holders(const json_t *facts, json_t *finding, const char *path, const char *label)
+/* What a class or tenant took of what was short. */
+static double taken(const json_t *crowd, enum resource resource)
+{
+	if (resource == BUDGET)
+		return kv_facts_number(crowd, "prompt_tokens") - kv_facts_number(crowd, "cached_tokens");
+	return kv_facts_number(crowd, "block_seconds");
+}
+
+/* The class of prompt lengths, or the tenant, that took most. */
+static void add_takers(const json_t *facts, json_t *finding, enum resource resource, const char *path, const char *label)
 {
 	const json_t *crowds = kv_facts_at(facts, path);
 	double total = 0, most = 0, requests = 0;
@@ -121,7 +139,7 @@ static void add_holders(const json_t *facts, json_t *finding, const char *path, 
 	size_t i;
 
 	json_array_foreach(crowds, i, crowd) {
-		double held = kv_facts_number(crowd, "block_seconds");
+		double held = taken(crowd, resource);
 
 		total += held;
 		requests += kv_facts_number(crowd, "requests");
@@ -132,8 +150,10 @@ static void add_holders(const json_t *facts, json_t *finding, const char *path, 
 	}
 	if (largest == NULL || json_array_size(crowds) < 2)
 		return;
-	say(finding, "evidence", "%s %s held %.0f %% of all block-seconds with %.0f %% of the requests.", label,
-	    kv_facts_text(largest, "name"), share(most, total), share(kv_facts_number(largest, "requests"), requests));
+	say(finding, "evidence", "%s %s took most of it: %.0f %% of all %s, with %.0f %% of the requests.", label,
+	    kv_facts_text(largest, "name"), share(most, total),
+	    resource == BUDGET ? "prompt tokens that had to be computed" : "block-seconds",
+	    share(kv_facts_number(largest, "requests"), requests));
 }
 
 static void add_largest(const json_t *facts, json_t *finding)
@@ -180,6 +200,19 @@ static void advise_blocks(const json_t *facts, json_t *finding)
 	say(finding, "change", "Fewer requests at once: a lower arrival rate, or a client-side cap (--max-concurrency).");
 }
 
+/* A queue for compute gets shorter with the cache only where hits save computing. */
+static void advise_cache_for_compute(const json_t *facts, json_t *finding)
+{
+	double queried = kv_facts_number(facts, "kvsim/queried_tokens");
+	double evicted = share(kv_facts_number(facts, "kvsim/miss_tokens/evicted"), queried);
+
+	if (evicted >= 5)
+		say(finding, "change", "More KV cache helps this queue only through hits: %.1f %% of the prompt tokens had been evicted "
+		    "and were computed again. Room to run more requests at once is not what it waits for.", evicted);
+	else
+		say(finding, "change", "More KV cache would not shorten this queue: it waits for compute.");
+}
+
 static void advise(const json_t *facts, json_t *finding, enum resource resource)
 {
 	if (resource == BLOCKS) {
@@ -191,8 +224,8 @@ static void advise(const json_t *facts, json_t *finding, enum resource resource)
 	} else if (resource == BUDGET) {
 		say(finding, "change", "More compute: more or faster GPUs, or a larger --max-num-batched-tokens if longer steps are "
 		    "acceptable for decoding requests.");
-		say(finding, "change", "Less to compute: more prefix hits (below), shorter prompts.");
-		say(finding, "change", "More KV cache would not shorten this queue: it waits for compute.");
+		say(finding, "change", "Less to compute: more prefix hits (see the next question), shorter prompts.");
+		advise_cache_for_compute(facts, finding);
 	} else {
 		say(finding, "change", "Nothing has to change for this load; raise the rate (--time-scale, --request-rate) to find the "
 		    "limit.");
@@ -221,12 +254,13 @@ static json_t *find_exhausted(const json_t *facts)
 		give_verdict(finding, "Nothing: the queue was empty for %.1f %% of the time.",
 		             100 - bound_share(facts, BLOCKS) - bound_share(facts, SLOTS) - bound_share(facts, BUDGET));
 	else
-		give_verdict(finding, "%s: the queue waited for them during %.1f %% of the time.", resources[resource].what,
+		give_verdict(finding, "%s. The queue waited for that during %.1f %% of the time.", resources[resource].what,
 		             bound_share(facts, resource));
+	add_overload(facts, finding);
 	add_queue(facts, finding);
 	add_occupancy(facts, finding);
-	add_holders(facts, finding, "kvsim/length_classes", "Prompts of");
-	add_holders(facts, finding, "kvsim/tenants", "Tenant");
+	add_takers(facts, finding, resource, "kvsim/length_classes", "Prompts of");
+	add_takers(facts, finding, resource, "kvsim/tenants", "Tenant");
 	add_largest(facts, finding);
 	add_preemptions(facts, finding);
 	advise(facts, finding, resource);
@@ -334,9 +368,9 @@ static json_t *find_misses(const json_t *facts)
 		give_verdict(finding, "Prefix caching was off, or nothing was admitted: no token was looked up.");
 		return finding;
 	}
-	give_verdict(finding, "%.1f %% of prompt tokens were hit; of the misses most (%.1f %%) were %s: %s.", share(hit, queried),
-	             share(missed(facts, main_miss(facts)), queried - hit), misses[main_miss(facts)].reason,
-	             misses[main_miss(facts)].meaning);
+	give_verdict(finding, "%.1f %% of prompt tokens were hit. %.1f %% of the missed ones: %s (%s).", share(hit, queried),
+	             share(missed(facts, main_miss(facts)), queried - hit), misses[main_miss(facts)].meaning,
+	             misses[main_miss(facts)].reason);
 	if (json_is_false(kv_facts_at(facts, "kvsim/trace_has_prefixes")))
 		say(finding, "evidence", "The trace does not say what prompts share: every prompt counts as unique, and no hits are to "
 		    "be expected.");
@@ -354,7 +388,7 @@ static const struct {
 	{"frontend", "the front end"},
 	{"queue_blocks", "the queue, for KV cache blocks"},
 	{"queue_sequence_slots", "the queue, for sequence slots"},
-	{"queue_token_budget", "the queue, for tokens of a step"},
+	{"queue_token_budget", "the queue, for compute (the token budget)"},
 	{"prefill_own", "computing its own prompt"},
 	{"prefill_others", "others' work in the same steps"},
 	{"preempted", "being preempted"}
@@ -430,8 +464,7 @@ static void advise_part(json_t *finding, const char *part)
 	else if (strcmp(part, "queue_sequence_slots") == 0)
 		say(finding, "change", "The queue waits for sequence slots: raise --max-num-seqs. More KV cache would not shorten it.");
 	else if (strcmp(part, "queue_token_budget") == 0)
-		say(finding, "change", "The queue waits for compute: more or faster GPUs, fewer tokens to compute. More KV cache would "
-		    "not shorten it.");
+		say(finding, "change", "The queue waits for compute: what helps is listed under what was exhausted.");
 	else if (strcmp(part, "prefill_own") == 0)
 		say(finding, "change", "Computing the prompt itself dominates: more or faster GPUs, more prefix hits, shorter prompts.");
 	else if (strcmp(part, "prefill_others") == 0)

@@ -238,6 +238,7 @@ static void set_outcome(json_t *object, const struct kv_summary *summary)
 	}
 	set(object, "partial", json_boolean(outcome->partial));
 	set_seconds(object, "simulated_s", outcome->end);
+	set_seconds(object, "last_arrival_s", summary->last_arrival);
 	set_seconds(object, "warmup_s", summary->options->warmup);
 }
 

@@ -30,6 +30,24 @@ static void put_text(struct kv_output *out, const char *text)
 	}
 }
 
+/* Prose with options in it, which stay in one piece. */
+static void put_prose(struct kv_output *out, const char *text)
+{
+	char word[128];
+
+	while (*text != '\0') {
+		size_t option = strncmp(text, "--", 2) == 0 ? strspn(text, "-abcdefghijklmnopqrstuvwxyz") : 0;
+		size_t length = option > 0 ? option : 1 + strcspn(text + 1, "-");
+
+		length = length < sizeof word ? length : sizeof word - 1;
+		snprintf(word, length + 1, "%s", text);
+		kv_output_text(out, option > 0 ? "<code>" : "");
+		put_text(out, word);
+		kv_output_text(out, option > 0 ? "</code>" : "");
+		text += length;
+	}
+}
+
 static void put_element(struct kv_output *out, const char *tag, const char *text)
 {
 	kv_output_printf(out, "<%s>", tag);
@@ -194,8 +212,9 @@ static void put_list(struct kv_output *out, const json_t *list, const char *titl
 		return;
 	kv_output_printf(out, "<h4>%s</h4><ul>\n", title);
 	json_array_foreach(list, i, line) {
-		put_element(out, "li", json_string_value(line));
-		kv_output_text(out, "\n");
+		kv_output_text(out, "<li>");
+		put_prose(out, json_string_value(line));
+		kv_output_text(out, "</li>\n");
 	}
 	kv_output_text(out, "</ul>\n");
 }
@@ -210,7 +229,7 @@ static void put_verdict(struct kv_output *out, const json_t *facts)
 		kv_output_text(out, "<article>");
 		put_element(out, "h3", kv_facts_text(finding, "topic"));
 		kv_output_text(out, "<p class=\"verdict\">");
-		put_text(out, kv_facts_text(finding, "verdict"));
+		put_prose(out, kv_facts_text(finding, "verdict"));
 		kv_output_text(out, "</p>\n");
 		put_list(out, kv_facts_at(finding, "change"), "What would change it");
 		kv_output_text(out, "<details><summary>Evidence</summary>\n");
@@ -436,7 +455,7 @@ static void put_worst(struct kv_output *out, const json_t *worst)
 	size_t i;
 
 	begin_table(out, "The latest first tokens, in ms", "request|tenant|prompt tokens|hit|TTFT|retrieval|front end|queue: blocks|"
-	                                                  "queue: slots|queue: tokens|own prefill|others' prefill|preempted");
+	                                                  "queue: slots|queue: compute|own prefill|others' prefill|preempted");
 	json_array_foreach(worst, i, request) {
 		static const char *const parts[] = {
 			"ms/retrieval", "ms/frontend", "ms/queue_blocks", "ms/queue_sequence_slots", "ms/queue_token_budget",

@@ -62,6 +62,7 @@ struct kv_summary {
 	uint64_t input_tokens, output_tokens;  /* of finished requests */
 	uint64_t good;
 	uint64_t recomputed_tokens;
+	kv_time last_arrival;
 	uint64_t miss_tokens[KV_MISS_REASONS];
 	struct kv_distribution metric[KV_METRICS];
 

@@ -14,6 +14,7 @@ kvsim_SOURCES = \
 	%D%/cli/options.c %D%/cli/options.h \
 	%D%/cli/progress.c %D%/cli/progress.h \
 	%D%/cli/replay.c %D%/cli/replay.h \
+	%D%/cli/report.c %D%/cli/report.h \
 	%D%/cli/run.c %D%/cli/run.h \
 	%D%/cli/size.c %D%/cli/size.h \
 	%D%/cli/size_explain.c \
@@ -31,6 +32,7 @@ KV_MANUALS = \
 	%D%/cli/kvsim-calibrate.1 \
 	%D%/cli/kvsim-compare.1 \
 	%D%/cli/kvsim-list.1 \
+	%D%/cli/kvsim-report.1 \
 	%D%/cli/kvsim-run.1 \
 	%D%/cli/kvsim-size.1 \
 	%D%/cli/kvsim-trace.1 \

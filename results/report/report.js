@@ -25,6 +25,19 @@
 		return value >= 7200 ? short(value / 3600) + " h" : value >= 120 ? short(value / 60) + " min" : short(value) + " s";
 	}
 
+	/* Ticks at round times. */
+	function timeTicks(a, b, pixels) {
+		var steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600,
+			7200, 10800, 21600, 43200, 86400];
+		var wanted = (b - a) / Math.max(2, pixels / 80), step, ticks = [], unit, divisor;
+		step = steps.find(function (s) { return s >= wanted; }) || 86400 * Math.ceil(wanted / 86400);
+		unit = step >= 86400 ? "d" : step >= 3600 ? "h" : step >= 60 ? "min" : "s";
+		divisor = { d: 86400, h: 3600, min: 60, s: 1 }[unit];
+		for (var t = Math.ceil(a / step) * step; t <= b; t += step)
+			ticks.push({ v: t, label: +(t / divisor).toPrecision(6) + " " + unit });
+		return ticks;
+	}
+
 	function milliseconds(value) {
 		return value >= 7.2e6 ? short(value / 3.6e6) + " h" : value >= 1.2e5 ? short(value / 6e4) + " min"
 			: value >= 1000 ? short(value / 1000) + " s" : short(value) + " ms";
@@ -70,6 +83,8 @@
 				     logscale: !!options.logy }
 			}
 		};
+		if (options.ticker)
+			settings.axes.x.ticker = options.ticker;
 		Object.keys(options.more || {}).forEach(function (key) { settings[key] = options.more[key]; });
 		var chart = new Dygraph(element, rows, settings);
 		chart.series = series;
@@ -97,6 +112,7 @@
 	function time(id, rows, series, options) {
 		options.steps = options.steps !== false;
 		options.xlabel = "simulated time";
+		options.ticker = timeTicks;
 		var chart = draw(id, rows, series, options);
 		if (chart)
 			overTime.push(chart);
@@ -122,21 +138,21 @@
 			interval: t.interval_s, width: 104, format: blocks.format, axis: blocks.axis, more: blocks.more
 		});
 		time("requests", s([m.waiting_client, m.waiting_token_budget, m.waiting_sequence_slots, m.waiting_head_of_line,
-			m.waiting_blocks, m.running]), [named("held by clients", "eight"), named("waiting: tokens", "five"),
+			m.waiting_blocks, m.running]), [named("held by clients", "eight"), named("waiting: compute", "five"),
 			named("waiting: slots", "four"), named("waiting: behind the head", "two"), named("waiting: blocks", "seven"),
 			named("running", "three")], { stacked: true });
 		time("bound", s([t.queue_waits_for.blocks, t.queue_waits_for.sequence_slots, t.queue_waits_for.token_budget]),
-			[named("blocks", "two"), named("sequence slots", "four"), named("tokens of a step (compute)", "one")],
+			[named("blocks", "two"), named("sequence slots", "four"), named("compute (token budget)", "one")],
 			{ format: function (v) { return +(100 * v).toPrecision(3) + " %"; }, more: { valueRange: [0, 1.02] } });
 		time("tokens", s([r.prefill_tokens, r.decode_tokens]), [named("prefill", "one"), named("decode", "two")], {});
 		time("pressure", s([r.evicted_blocks, r.preemptions]), [named("evicted blocks", "one"), named("preemptions", "two")], {
-			more: { series: { preemptions: { axis: "y2" } }, y2label: "" }
+			more: total(r.preemptions) > 0 ? { series: { preemptions: { axis: "y2" } } } : {}
 		});
 		time("hits", s([r.queried_tokens, r.hit_tokens]), [named("looked up", "six"), named("hit", "three")], {});
 	}
 
 	var parts = [["retrieval", "retrieval", "eight"], ["frontend", "front end", "free"], ["queue_blocks", "queue: blocks", "two"],
-		["queue_sequence_slots", "queue: slots", "four"], ["queue_token_budget", "queue: tokens", "five"],
+		["queue_sequence_slots", "queue: slots", "four"], ["queue_token_budget", "queue: compute", "five"],
 		["prefill_own", "own prefill", "one"], ["prefill_others", "others' prefill", "six"], ["preempted", "preempted", "seven"]];
 
 	function total(values) {
@@ -193,8 +209,8 @@
 		for (var i = 0; i < deepest; i++)
 			series.push(named("requests " + i, "one"));
 		draw("grid", rows, series, {
-			logx: true, logy: true, log: true, x: function (v) { return short(v) + " tokens"; }, format: milliseconds, width: 64,
-			xlabel: "prompt length", more: {
+			logx: true, logy: true, log: true, x: short, format: milliseconds, width: 64,
+			xlabel: "prompt tokens", more: {
 				strokeWidth: 0, drawPoints: true, fillAlpha: 0.5, legendFormatter: function () { return ""; },
 				drawHighlightPointCallback: function () {},
 				drawPointCallback: function (g, name, ctx, cx, cy, fill, radius, index) {
@@ -282,7 +298,6 @@
 	window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
 	window.addEventListener("beforeprint", function () {
 		document.querySelectorAll("details").forEach(function (details) { details.open = true; });
-		charts.forEach(function (chart) { chart.resize(); });
 	});
 	document.documentElement.dataset.ready = "true";
 }());

@@ -12,6 +12,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/compare.h"
 #include "sim/cli/list.h"
+#include "sim/cli/report.h"
 #include "sim/cli/run.h"
 #include "sim/cli/size.h"
 #include "sim/cli/trace.h"
@@ -22,6 +23,7 @@ const char *argp_program_version = PACKAGE_STRING;
 static const struct kv_command commands[] = {
 	{ "run", "replay one trace on one deployment", kv_cli_run },
 	{ "compare", "one workload on several variants: what differs, and by how much", kv_cli_compare },
+	{ "report", "write the page of a result folder again; --explain it", kv_cli_report },
 	{ "list", "models, hardware, engines, policies, formats and keys", kv_cli_list },
 	{ "size", "memory budget, KV capacity and concurrency; does it start", kv_cli_size },
 	{ "trace", "validate: read and check a trace, print counts", kv_cli_trace },
