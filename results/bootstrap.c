@@ -10,7 +10,7 @@
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 #define CONFIDENCE 0.95
 

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "results/summary.h"
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 void kv_compared_run_fini(struct kv_compared_run *run)
 {

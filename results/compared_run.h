@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 #include "sim/record.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 /* Times in ms, NAN where there is none. */
 struct kv_compared_request {

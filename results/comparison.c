@@ -11,8 +11,8 @@
 
 #include <gsl/gsl_sort.h>
 
-#include "sim/memory.h"
-#include "sim/random.h"
+#include "sim/base/memory.h"
+#include "sim/base/random.h"
 
 #define LENGTH_CLASSES 4
 #define TENANTS_SHOWN 20

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "results/comparison.h"
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 #define COLUMNS_MAX 8
 

@@ -7,7 +7,7 @@
 
 #include <csv.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 static void write_quoted(struct kv_output *out, const char *text)
 {

@@ -6,7 +6,7 @@
 
 #include "results/number_text.h"
 #include "results/output_file.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 /* Texts are written straight to the output, quoted where CSV needs it: they may be long. The comma is not included. */
 void kv_csv_text(struct kv_output *out, const char *text);

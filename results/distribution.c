@@ -7,8 +7,8 @@
 
 #include <gsl/gsl_sort.h>
 
-#include "sim/error.h"
-#include "sim/memory.h"
+#include "sim/base/error.h"
+#include "sim/base/memory.h"
 
 void kv_distribution_init(struct kv_distribution *d, bool exact)
 {

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 #define KV_DISTRIBUTION_EXACT 1000000u
 #define KV_DISTRIBUTION_ERROR (1.0 / 1024)  /* largest relative error of a percentile that is not exact */

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "results/json_text.h"
-#include "sim/error.h"
-#include "sim/quantity.h"
+#include "sim/base/error.h"
+#include "sim/base/quantity.h"
 
 static void set(json_t *object, const char *key, json_t *value)
 {

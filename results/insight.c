@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "results/timeline.h"
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 enum {
 	TTFT_BINS = (KV_BINS >> KV_TTFT_BANDS_BITS) + 1,

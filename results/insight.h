@@ -12,7 +12,7 @@
 
 #include "results/distribution.h"
 #include "sim/record.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 /* Time before the first token; all but the first sum to TTFT. */
 enum kv_part {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "results/number_text.h"
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 static void new_line(struct kv_json *json)
 {

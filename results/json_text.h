@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "results/output_file.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 struct kv_json {
 	struct kv_output *out;

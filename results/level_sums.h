@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "sim/record.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 enum kv_level {
 	KV_LEVEL_FILLED,    /* slots, as are the next two; they sum to pinned blocks * block size */

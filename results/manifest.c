@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "results/json_text.h"
-#include "sim/quantity.h"
+#include "sim/base/quantity.h"
 
 static json_t *trace_value(const struct kv_run_info *info)
 {

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/error.h"
-#include "sim/quantity.h"
+#include "sim/base/error.h"
+#include "sim/base/quantity.h"
 
 static const char digit_pairs[] =
 	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 #define KV_NUMBER_TEXT_MAX 64
 

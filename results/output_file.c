@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 #define BUFFER_SIZE ((size_t)64 * 1024)
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 
 #define KV_OUTPUT_TEMPORARY_SUFFIX ".tmp"
 

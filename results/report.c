@@ -9,7 +9,7 @@
 #include "results/explain.h"
 #include "results/facts.h"
 #include "results/report_assets.h"
-#include "sim/quantity.h"
+#include "sim/base/quantity.h"
 #include "sim/record.h"
 
 /* --- HTML --------------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "results/output_file.h"
-#include "sim/error.h"
+#include "sim/base/error.h"
 
 /* Everything up to where charts.json is to be written into the page. */
 void kv_report_begin(const json_t *facts, const json_t *manifest, struct kv_output *out);

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "results/output_file.h"
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 const char *kv_result_file_name(enum kv_result_file file)
 {

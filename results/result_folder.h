@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 
 enum kv_result_file {
 	KV_FILE_MANIFEST,  /* first: what marks the folder as ours gets its name first */

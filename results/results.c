@@ -22,8 +22,8 @@
 #include "results/result_folder.h"
 #include "results/summary.h"
 #include "results/timeline.h"
-#include "sim/memory.h"
-#include "sim/quantity.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
 
 struct kv_results {
 	struct kv_results_options options;

@@ -17,10 +17,10 @@
 
 #include <jansson.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 #include "sim/record.h"
-#include "sim/simulation.h"
-#include "sim/units.h"
+#include "sim/engine/simulation.h"
+#include "sim/base/units.h"
 
 /* --write. The manifest is always written: it is what makes a folder recognisable as ours. */
 enum kv_write {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "results/results.h"
-#include "sim/quantity.h"
+#include "sim/base/quantity.h"
 
 void kv_results_options_init(struct kv_results_options *options)
 {

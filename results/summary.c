@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/error.h"
-#include "sim/memory.h"
+#include "sim/base/error.h"
+#include "sim/base/memory.h"
 
 void kv_summary_init(struct kv_summary *summary, const struct kv_results_options *options)
 {

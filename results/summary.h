@@ -15,7 +15,7 @@
 #include "results/output_file.h"
 #include "results/results.h"
 #include "sim/record.h"
-#include "sim/simulation.h"
+#include "sim/engine/simulation.h"
 
 enum kv_metric {
 	KV_METRIC_TTFT,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/quantity.h"
+#include "sim/base/quantity.h"
 
 enum { WIDTH = 50, VALUE_COLUMN = 40 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "results/csv_text.h"
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 kv_time kv_longer_interval(kv_time interval)
 {

@@ -7,8 +7,8 @@
 
 #include "sim/latency_linear.h"
 #include "sim/latency_table.h"
-#include "sim/measurement.h"
-#include "sim/memory.h"
+#include "sim/latency/measurement.h"
+#include "sim/base/memory.h"
 
 /* Names of models differ between files; the built-in name that they lead to does not. */
 static bool is_model(const char *name, const struct kv_model *model)

@@ -2,10 +2,10 @@
 #ifndef KV_SIM_LATENCY_DATA_H
 #define KV_SIM_LATENCY_DATA_H
 
-#include "sim/error.h"
-#include "sim/hardware.h"
-#include "sim/latency.h"
-#include "sim/model.h"
+#include "sim/base/error.h"
+#include "sim/deploy/hardware.h"
+#include "sim/latency/latency.h"
+#include "sim/model/model.h"
 
 enum kv_data_backend { KV_DATA_LINEAR, KV_DATA_TABLE };
 

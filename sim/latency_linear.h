@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-#include "sim/error.h"
-#include "sim/latency.h"
+#include "sim/base/error.h"
+#include "sim/latency/latency.h"
 
 enum { KV_LINEAR_FEATURES = 4, KV_LINEAR_ROWS_MIN = 16 };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 /* A node of an axis: its children are a run of nodes of the next axis; of the last axis it holds the time. */
 struct node {

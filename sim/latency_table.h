@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "sim/latency.h"
+#include "sim/latency/latency.h"
 
 enum { KV_TABLE_AXES = 4 };
 

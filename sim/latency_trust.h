@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/engine_profile.h"
-#include "sim/hardware.h"
-#include "sim/latency.h"
+#include "sim/deploy/engine_profile.h"
+#include "sim/deploy/hardware.h"
+#include "sim/latency/latency.h"
 #include "sim/remarks.h"
 
 /* Both to be released with free(). */

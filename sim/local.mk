@@ -48,63 +48,21 @@ $(KV_MANUALS): configure.ac %D%/cli/manual.sh %D%/cli/manual.x $(kvsim_SOURCES) 
 	$(SHELL) $(srcdir)/sim/cli/manual.sh '$(HELP2MAN)' ./kvsim$(EXEEXT) '$(VERSION)' $< $@.tmp && mv $@.tmp $@
 
 libkvsim_a_SOURCES += \
-	%D%/block_table.c \
-	%D%/buddy.c %D%/buddy.h \
-	%D%/cache.c %D%/cache.h \
-	%D%/content.c %D%/content.h \
-	%D%/eviction_order.c \
-	%D%/extent.c \
-	%D%/config_fields.c %D%/config_fields.h \
-	%D%/calibration.c %D%/calibration.h \
-	%D%/csv_table.c %D%/csv_table.h \
-	%D%/deployment.c %D%/deployment.h \
 	%D%/engine_config.h \
-	%D%/engine_profile.c %D%/engine_profile.h \
-	%D%/engine.c %D%/engine.h \
-	%D%/error.c %D%/error.h \
-	%D%/heap.c %D%/heap.h \
-	%D%/invariants.c \
-	%D%/live.c \
-	%D%/live_blocks.c \
-	%D%/hardware.c %D%/hardware.h \
-	%D%/kv_layout.c %D%/kv_layout.h \
-	%D%/latency.c %D%/latency.h \
 	%D%/latency_data.c %D%/latency_data.h \
 	%D%/latency_linear.c %D%/latency_linear.h \
-	%D%/latency_roofline.c %D%/latency_roofline.h \
-	%D%/latency_setup.c %D%/latency_setup.h \
 	%D%/latency_table.c %D%/latency_table.h \
 	%D%/latency_trust.c %D%/latency_trust.h \
-	%D%/measured_set.c %D%/measured_set.h \
-	%D%/measurement.c %D%/measurement.h \
-	%D%/memory.c %D%/memory.h \
-	%D%/memory_budget.c %D%/memory_budget.h \
-	%D%/memory_peaks.c %D%/memory_peaks.h \
-	%D%/miss.c %D%/miss.h \
-	%D%/model.c %D%/model.h \
-	%D%/model_config.c %D%/model_config.h \
-	%D%/model_family.c %D%/model_family.h \
-	%D%/model_layers.c \
-	%D%/model_quantization.c \
-	%D%/names.c %D%/names.h \
-	%D%/param.c %D%/param.h \
 	%D%/policy.c %D%/policy.h \
-	%D%/quantity.c %D%/quantity.h \
-	%D%/prefix_lookup.c \
-	%D%/random.c %D%/random.h \
 	%D%/record.c %D%/record.h \
 	%D%/remarks.c %D%/remarks.h \
-	%D%/request.h \
-	%D%/running_list.c \
-	%D%/scenario.c %D%/scenario.h \
-	%D%/simulation.h \
-	%D%/seen.c %D%/seen.h \
-	%D%/sizing.c %D%/sizing.h \
-	%D%/simulation.c \
-	%D%/steady.c \
-	%D%/step_wheel.c %D%/step_wheel.h \
-	%D%/units.h \
-	%D%/weights.c %D%/weights.h \
-	%D%/yaml_tree.c %D%/yaml_tree.h
+	%D%/request.h
 
+include %D%/base/local.mk
+include %D%/cache/local.mk
+include %D%/deploy/local.mk
+include %D%/engine/local.mk
+include %D%/latency/local.mk
+include %D%/model/local.mk
+include %D%/sizing/local.mk
 include %D%/profiles/local.mk

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
-#include "sim/names.h"
+#include "sim/base/memory.h"
+#include "sim/base/names.h"
 
 #define NAMES_MAX 64
 

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/error.h"
-#include "sim/param.h"
-#include "sim/units.h"
+#include "sim/base/error.h"
+#include "sim/base/param.h"
+#include "sim/base/units.h"
 
 enum kv_policy_kind {
 	KV_POLICY_ALLOCATION,

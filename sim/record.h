@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 /* --- events: one a decision; the order of calls is the order of decisions --------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 void kv_remark(struct kv_remarks *remarks, const char *format, ...)
 {

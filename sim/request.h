@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/error.h"
-#include "sim/units.h"
+#include "sim/base/error.h"
+#include "sim/base/units.h"
 
 enum kv_stream_kind {
 	KV_STREAM_NAMED,   /* id = kv_name_hash(name): plain segment names */

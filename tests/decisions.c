@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 static void append(struct test_pairs *pairs, size_t at, uint64_t request, uint64_t tokens)
 {

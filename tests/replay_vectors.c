@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
-#include "sim/simulation.h"
+#include "sim/base/memory.h"
+#include "sim/engine/simulation.h"
 #include "tests/decisions.h"
 #include "tests/oracle/oracle.h"
 #include "tests/workload.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 #define APPEND(log, what) \
 	((log)->what##s = kv_grow((log)->what##s, &(log)->what##_capacity, (log)->what##_count + 1, sizeof *(log)->what##s), \

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "sim/record.h"
-#include "sim/simulation.h"
+#include "sim/engine/simulation.h"
 #include "tests/workload.h"
 
 struct logged_event {

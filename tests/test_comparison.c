@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "results/comparison.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/support.h"
 
 /* numpy: percentile([1, 2, 4, 8], [50, 99]) = 3.0, 7.88 */

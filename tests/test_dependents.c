@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/support.h"
 #include "workloads/dependents.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sim/deployment.h"
+#include "sim/deploy/deployment.h"
 #include "tests/support.h"
 
 static struct kv_scenario scenario;

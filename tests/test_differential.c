@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "tests/oracle/oracle.h"
 #include "tests/random_workload.h"
 #include "tests/run_log.h"

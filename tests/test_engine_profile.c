@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/engine_profile.h"
+#include "sim/deploy/engine_profile.h"
 #include "sim/profiles.h"
 #include "tests/support.h"
 

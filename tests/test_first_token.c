@@ -7,7 +7,7 @@
 #include <gsl/gsl_rng.h>
 
 #include "sim/record.h"
-#include "sim/simulation.h"
+#include "sim/engine/simulation.h"
 #include "tests/support.h"
 #include "tests/workload.h"
 

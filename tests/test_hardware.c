@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/hardware.h"
+#include "sim/deploy/hardware.h"
 #include "sim/profiles.h"
 #include "tests/support.h"
 

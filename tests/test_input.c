@@ -4,7 +4,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "tests/support.h"
 #include "tests/trace_file.h"
 #include "workloads/input.h"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/kv_layout.h"
-#include "sim/model.h"
+#include "sim/model/kv_layout.h"
+#include "sim/model/model.h"
 #include "tests/model_facts.h"
 #include "tests/support.h"
 

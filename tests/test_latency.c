@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "sim/latency.h"
-#include "sim/latency_roofline.h"
+#include "sim/latency/latency.h"
+#include "sim/latency/latency_roofline.h"
 #include "tests/support.h"
 
 /* Llama-3.1-8B in bf16 on H100 SXM: 32 layers of 4096, 32 query and 8 KV heads of 128, FFN 14336, vocabulary 128256. */

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/latency_setup.h"
-#include "sim/weights.h"
+#include "sim/latency/latency_setup.h"
+#include "sim/model/weights.h"
 #include "tests/support.h"
 
 static struct kv_model *model(const char *name)

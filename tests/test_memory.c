@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "tests/support.h"
 
 START_TEST(growing_keeps_old_elements_and_zeroes_new_ones)

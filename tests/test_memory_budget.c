@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/memory_budget.h"
+#include "sim/sizing/memory_budget.h"
 #include "tests/support.h"
 
 #define GIB (1ll << 30)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/memory_peaks.h"
+#include "sim/sizing/memory_peaks.h"
 #include "tests/support.h"
 
 static struct kv_peak_shape shape(uint32_t tp, uint64_t tokens, uint64_t seqs)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/model.h"
+#include "sim/model/model.h"
 #include "sim/profiles.h"
 #include "tests/model_facts.h"
 #include "tests/support.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "sim/profiles.h"
 #include "tests/support.h"
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/names.h"
-#include "sim/quantity.h"
+#include "sim/base/names.h"
+#include "sim/base/quantity.h"
 #include "tests/support.h"
 
 #define LENGTH(table) ((int)(sizeof table / sizeof table[0]))

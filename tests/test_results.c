@@ -20,7 +20,7 @@
 #include <jansson.h>
 
 #include "results/results.h"
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "tests/support.h"
 
 #define MS KV_MILLISECOND

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/scenario.h"
+#include "sim/deploy/scenario.h"
 #include "tests/support.h"
 
 static struct kv_scenario scenario;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/simulation.h"
+#include "sim/engine/simulation.h"
 #include "tests/decisions.h"
 #include "tests/oracle/oracle.h"
 #include "tests/workload.h"

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "sim/buddy.h"
-#include "sim/content.h"
-#include "sim/heap.h"
-#include "sim/step_wheel.h"
+#include "sim/cache/buddy.h"
+#include "sim/cache/content.h"
+#include "sim/base/heap.h"
+#include "sim/engine/step_wheel.h"
 #include "tests/support.h"
 
 START_TEST(a_heap_yields_entries_by_primary_secondary_sequence)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "tests/support.h"
 #include "tests/workload.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/weights.h"
+#include "sim/model/weights.h"
 #include "tests/model_facts.h"
 #include "tests/support.h"
 

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "sim/memory.h"
-#include "sim/random.h"
+#include "sim/base/memory.h"
+#include "sim/base/random.h"
 #include "tests/support.h"
 #include "workloads/window.h"
 

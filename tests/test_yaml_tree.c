@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/yaml_tree.h"
+#include "sim/base/yaml_tree.h"
 #include "tests/support.h"
 
 static struct kv_node *parse(const char *text, struct kv_error *err)

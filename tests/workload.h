@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "sim/engine_config.h"
-#include "sim/latency.h"
+#include "sim/latency/latency.h"
 #include "sim/request.h"
-#include "sim/simulation.h"
+#include "sim/engine/simulation.h"
 
 /* The request of this index arrives `think` after the one of index `after` has ended, instead of at its own time. */
 struct test_dependency {

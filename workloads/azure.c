@@ -4,7 +4,7 @@
 
 #include "workloads/formats.h"
 
-#include "sim/quantity.h"
+#include "sim/base/quantity.h"
 #include "workloads/csv.h"
 
 static void read_timestamp(void *owner, struct kv_row *row, const char *text, size_t length)

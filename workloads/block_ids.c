@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "workloads/jsonl.h"
 
 enum { FIELDS_MAX = 24 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "workloads/csv.h"
 
 struct burstgpt_params {

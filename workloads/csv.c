@@ -7,7 +7,7 @@
 
 #include <csv.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "workloads/number.h"
 
 /* A field longer than this means that a closing quote is missing. */

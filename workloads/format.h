@@ -13,8 +13,8 @@
 
 #include <jansson.h>
 
-#include "sim/error.h"
-#include "sim/param.h"
+#include "sim/base/error.h"
+#include "sim/base/param.h"
 #include "sim/request.h"
 #include "workloads/input.h"
 

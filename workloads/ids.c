@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 enum { FIRST_CAPACITY = 1024 };
 

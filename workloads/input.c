@@ -14,7 +14,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 enum { RAW_SIZE = 1 << 16, CONTENT_SIZE = 1 << 17 };
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 
 struct kv_input;
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "workloads/csv.h"
 #include "workloads/ids.h"
 #include "workloads/jsonl.h"

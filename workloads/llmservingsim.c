@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "workloads/jsonl.h"
 
 struct llmservingsim_params {

@@ -9,8 +9,8 @@
 
 #include <csv.h>
 
-#include "sim/memory.h"
-#include "sim/names.h"
+#include "sim/base/memory.h"
+#include "sim/base/names.h"
 
 const struct kv_format *const kv_format_registry[] = {
 	&kv_format_kvsim,

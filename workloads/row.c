@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
-#include "sim/names.h"
+#include "sim/base/memory.h"
+#include "sim/base/names.h"
 #include "workloads/number.h"
 
 const char *kv_fault_name(enum kv_fault fault)

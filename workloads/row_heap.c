@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 static uint32_t find_place(struct kv_row_heap *heap)
 {

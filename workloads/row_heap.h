@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/heap.h"
+#include "sim/base/heap.h"
 #include "sim/request.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 /* What few rows have: kept apart so that rows without it stay small. Strings are offsets behind the segments; 0 = none. */
 struct kv_extra {

@@ -12,8 +12,8 @@
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 
-#include "sim/memory.h"
-#include "sim/random.h"
+#include "sim/base/memory.h"
+#include "sim/base/random.h"
 #include "workloads/dependents.h"
 #include "workloads/window.h"
 

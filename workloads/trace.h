@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 #include "sim/request.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 #include "workloads/format.h"
 #include "workloads/input.h"
 

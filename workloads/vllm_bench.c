@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 #include "workloads/document.h"
 
 struct vllm_bench {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 static inline bool precedes(const struct kv_waiting_row *a, const struct kv_waiting_row *b)
 {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/units.h"
+#include "sim/base/units.h"
 #include "workloads/row_heap.h"
 
 struct kv_row_ring {

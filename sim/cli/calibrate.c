@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sim/cli/command.h"
-#include "sim/quantity.h"
+#include "sim/base/quantity.h"
 
 enum {
 	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,

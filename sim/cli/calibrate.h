@@ -9,11 +9,11 @@
 
 #include <jansson.h>
 
-#include "sim/engine_profile.h"
-#include "sim/error.h"
-#include "sim/hardware.h"
-#include "sim/measured_set.h"
-#include "sim/measurement.h"
+#include "sim/deploy/engine_profile.h"
+#include "sim/base/error.h"
+#include "sim/deploy/hardware.h"
+#include "sim/latency/measured_set.h"
+#include "sim/latency/measurement.h"
 
 int kv_cli_calibrate(int argc, char **argv);
 

@@ -16,11 +16,11 @@
 #include "results/output_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/measured_run.h"
-#include "sim/deployment.h"
-#include "sim/memory.h"
+#include "sim/deploy/deployment.h"
+#include "sim/base/memory.h"
 #include "sim/profiles.h"
-#include "sim/scenario.h"
-#include "sim/simulation.h"
+#include "sim/deploy/scenario.h"
+#include "sim/engine/simulation.h"
 
 /* Share of the pool that counts as full. */
 #define FULL_PERCENT 95.0

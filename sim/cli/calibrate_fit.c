@@ -13,8 +13,8 @@
 #include "results/output_file.h"
 #include "sim/cli/calibrate_profile.h"
 #include "sim/cli/command.h"
-#include "sim/memory.h"
-#include "sim/quantity.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
 
 /* Kernel times know nothing of the host: what remains of a step's and a sequence's overhead is the device's. */
 #define KERNEL_TIMES_C0 50e-6

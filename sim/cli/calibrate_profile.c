@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "results/output_file.h"
-#include "sim/quantity.h"
+#include "sim/base/quantity.h"
 
 void kv_calibrated_region(const struct kv_measured_set *set, struct kv_validated *region)
 {

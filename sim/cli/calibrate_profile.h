@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
-#include "sim/engine_profile.h"
-#include "sim/error.h"
-#include "sim/hardware.h"
-#include "sim/latency.h"
-#include "sim/measured_set.h"
+#include "sim/deploy/engine_profile.h"
+#include "sim/base/error.h"
+#include "sim/deploy/hardware.h"
+#include "sim/latency/latency.h"
+#include "sim/latency/measured_set.h"
 
 struct kv_calibrated_profile {
 	const struct kv_hardware *card;        /* name, memory and rates; constants that were not fitted */

@@ -10,12 +10,12 @@
 #include <gsl/gsl_rng.h>
 
 #include "sim/cli/score_report.h"
-#include "sim/deployment.h"
-#include "sim/memory.h"
-#include "sim/quantity.h"
-#include "sim/random.h"
-#include "sim/scenario.h"
-#include "sim/simulation.h"
+#include "sim/deploy/deployment.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
+#include "sim/base/random.h"
+#include "sim/deploy/scenario.h"
+#include "sim/engine/simulation.h"
 
 /* What the benchmark's client does (InferenceMAX): lengths down to this share of the nominal ones, and so many prompts a
  * client. Its front end takes about 20 ms of every request. */

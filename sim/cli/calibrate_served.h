@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "sim/cli/calibrate.h"
-#include "sim/csv_table.h"
+#include "sim/base/csv_table.h"
 
 bool kv_is_served_table(const struct kv_csv_table *table);
 

@@ -2,7 +2,7 @@
 #ifndef KV_SIM_CLI_COMMAND_H
 #define KV_SIM_CLI_COMMAND_H
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 
 /* argv[0] is what errors and help call the command. The exit status is returned. */
 struct kv_command {

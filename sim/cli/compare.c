@@ -18,9 +18,9 @@
 #include "sim/cli/options.h"
 #include "sim/cli/replay.h"
 #include "sim/cli/variant.h"
-#include "sim/deployment.h"
-#include "sim/memory.h"
-#include "sim/quantity.h"
+#include "sim/deploy/deployment.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
 
 #define JOBS_MAX 1024
 #define REPLICATES_MAX 100000

@@ -16,7 +16,7 @@
 #include "sim/cli/run.h"
 #include "sim/cli/size.h"
 #include "sim/cli/trace.h"
-#include "sim/names.h"
+#include "sim/base/names.h"
 
 const char *argp_program_version = PACKAGE_STRING;
 

@@ -11,9 +11,9 @@
 
 #include <jansson.h>
 
-#include "sim/csv_table.h"
-#include "sim/memory.h"
-#include "sim/quantity.h"
+#include "sim/base/csv_table.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
 
 #define CONTENT_BLOCK 16u
 

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 #include "sim/request.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 struct kv_measured_request {
 	char *id;

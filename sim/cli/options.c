@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/names.h"
+#include "sim/base/names.h"
 
 /* argp keys: above all characters; two a scenario key, the second for its --no- form. */
 enum { OPTION_SCENARIO = 0x200, OPTION_SET, OPTION_KEYS = 0x1000 };

@@ -4,8 +4,8 @@
 
 #include <argp.h>
 
-#include "sim/error.h"
-#include "sim/scenario.h"
+#include "sim/base/error.h"
+#include "sim/deploy/scenario.h"
 
 /* The input of kv_cli_scenario_argp's parser. */
 struct kv_scenario_options {

@@ -13,9 +13,9 @@
 
 #include "results/results.h"
 #include "sim/cli/progress.h"
-#include "sim/deployment.h"
-#include "sim/memory.h"
-#include "sim/simulation.h"
+#include "sim/deploy/deployment.h"
+#include "sim/base/memory.h"
+#include "sim/engine/simulation.h"
 #include "workloads/trace.h"
 
 /* Everything one run holds, released in one place. */

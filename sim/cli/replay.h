@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 #include "sim/record.h"
-#include "sim/scenario.h"
+#include "sim/deploy/scenario.h"
 
 struct kv_replay_options {
 	const char *command;  /* as typed, for the manifest */

@@ -8,8 +8,8 @@
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cli/replay.h"
-#include "sim/memory.h"
-#include "sim/scenario.h"
+#include "sim/base/memory.h"
+#include "sim/deploy/scenario.h"
 
 struct arguments {
 	struct kv_scenario_options options;

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "sim/error.h"
-#include "sim/measurement.h"
+#include "sim/base/error.h"
+#include "sim/latency/measurement.h"
 
 struct kv_scored {
 	const char *phase;       /* static text; phases are reported in order of first appearance */

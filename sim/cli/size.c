@@ -12,9 +12,9 @@
 #include <gsl/gsl_statistics_double.h>
 
 #include "sim/cli/command.h"
-#include "sim/memory.h"
-#include "sim/quantity.h"
-#include "sim/units.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
+#include "sim/base/units.h"
 #include "workloads/trace.h"
 
 enum {

@@ -9,8 +9,8 @@
 
 #include "results/output_file.h"
 #include "sim/cli/options.h"
-#include "sim/deployment.h"
-#include "sim/sizing.h"
+#include "sim/deploy/deployment.h"
+#include "sim/sizing/sizing.h"
 
 int kv_cli_size(int argc, char **argv);
 

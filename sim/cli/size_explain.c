@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/quantity.h"
-#include "sim/units.h"
+#include "sim/base/quantity.h"
+#include "sim/base/units.h"
 
 static const struct kv_layer *first_attention(const struct kv_model *m)
 {

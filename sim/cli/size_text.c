@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/quantity.h"
-#include "sim/units.h"
+#include "sim/base/quantity.h"
+#include "sim/base/units.h"
 
 #define GIB 0x1p30
 

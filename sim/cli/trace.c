@@ -14,8 +14,8 @@
 #include "results/number_text.h"
 #include "results/output_file.h"
 #include "sim/cli/command.h"
-#include "sim/names.h"
-#include "sim/quantity.h"
+#include "sim/base/names.h"
+#include "sim/base/quantity.h"
 #include "workloads/trace.h"
 
 struct arguments {

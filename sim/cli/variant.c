@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
-#include "sim/names.h"
-#include "sim/yaml_tree.h"
+#include "sim/base/memory.h"
+#include "sim/base/names.h"
+#include "sim/base/yaml_tree.h"
 
 #define KEYS_MAX 256
 

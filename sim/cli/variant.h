@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "sim/error.h"
-#include "sim/scenario.h"
+#include "sim/base/error.h"
+#include "sim/deploy/scenario.h"
 
 #define KV_VARIANT_NAME_MAX 64
 

@@ -2,7 +2,7 @@
  * the file. What comes out must be in order, counted in full, and have prompts that add up. */
 #include "config.h"
 
-#include "sim/error.h"
+#include "sim/base/error.h"
 #include "tests/fuzz/fuzz_file.h"
 #include "workloads/trace.h"
 

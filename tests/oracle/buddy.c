@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 void oracle_buddy_init(struct oracle_buddy *buddy, uint64_t blocks)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/base/memory.h"
 
 struct oracle_list {
 	void **items;

@@ -5,7 +5,7 @@
 #ifndef KV_TESTS_ORACLE_H
 #define KV_TESTS_ORACLE_H
 
-#include "sim/simulation.h"
+#include "sim/engine/simulation.h"
 
 /* The same contract as kv_simulate(). options->check is ignored: there is nothing cached here that could go wrong. */
 int kv_oracle_simulate(const struct kv_engine_config *config, struct kv_source *source, struct kv_sink *sink,

@@ -1,0 +1,57 @@
+#include "config.h"
+
+#include "sim/base/heap.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "sim/base/memory.h"
+
+static bool before(const struct kv_heap_entry *a, const struct kv_heap_entry *b)
+{
+	if (a->primary != b->primary)
+		return a->primary < b->primary;
+	if (a->secondary != b->secondary)
+		return a->secondary < b->secondary;
+	return a->sequence < b->sequence;
+}
+
+void kv_heap_push(struct kv_heap *heap, struct kv_heap_entry entry)
+{
+	size_t i = heap->count++;
+
+	heap->entry = kv_grow(heap->entry, &heap->capacity, heap->count, sizeof *heap->entry);
+	while (i > 0 && before(&entry, &heap->entry[(i - 1) / 4])) {
+		heap->entry[i] = heap->entry[(i - 1) / 4];
+		i = (i - 1) / 4;
+	}
+	heap->entry[i] = entry;
+}
+
+void kv_heap_pop(struct kv_heap *heap)
+{
+	struct kv_heap_entry last = heap->entry[--heap->count];
+	size_t i = 0;
+
+	for (;;) {
+		size_t child = 4 * i + 1;
+		size_t end = child + 4 < heap->count ? child + 4 : heap->count;
+		size_t best = child;
+
+		if (child >= heap->count)
+			break;
+		for (size_t c = child + 1; c < end; c++)
+			if (before(&heap->entry[c], &heap->entry[best]))
+				best = c;
+		if (!before(&heap->entry[best], &last))
+			break;
+		heap->entry[i] = heap->entry[best];
+		i = best;
+	}
+	heap->entry[i] = last;
+}
+
+void kv_heap_fini(struct kv_heap *heap)
+{
+	free(heap->entry);
+}

@@ -1,0 +1,72 @@
+/* Identity of content: a tree over segments.
+ *
+ * A node is one segment's stream, continued from a token position of its parent: (parent, start, stream). A token of a
+ * prompt is (node, position), a prefix is its last token, and two requests share exactly as many tokens as their paths
+ * do. A document of a million tokens is one node. Nodes are counted: paths of live requests, children and cached
+ * extents each hold one reference; a node without any is forgotten.
+ *
+ * Keys (adapter, salt) are nodes below the root: content under two keys never meets.
+ */
+#ifndef KV_SIM_CONTENT_H
+#define KV_SIM_CONTENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/request.h"
+#include "sim/engine/seen.h"
+
+#define KV_NONE UINT32_MAX
+
+/* Beside the kinds of streams that requests have. */
+enum { KV_STREAM_KEY = 4 };
+
+struct kv_node {
+	uint64_t stream;
+	uint32_t parent;
+	uint32_t start;  /* tokens before this node's first */
+	uint32_t refs;
+	uint32_t kind;
+	uint32_t owner;  /* live request that generates this stream, KV_NONE = none */
+	uint64_t hash;   /* of the whole path: equal content under equal keys */
+
+	/* for miss reasons */
+	uint32_t stored; /* blocks of it, from the start of the prompt, that have ever been registered */
+	bool admitted;   /* a request with this content has been admitted */
+	kv_time evicted; /* when last a block of it was, KV_TIME_NONE = never */
+};
+
+struct kv_content {
+	struct kv_node *node;
+	size_t capacity;
+	uint32_t used;       /* nodes ever used */
+	uint32_t free_node;  /* list through parent */
+	uint32_t *slot;      /* open addressing, linear probing; KV_NONE = empty */
+	uint32_t slots;      /* a power of two */
+	uint32_t indexed;
+	struct kv_seen *gone;  /* gets what was stored of nodes that are forgotten; NULL = nobody asks */
+};
+
+#define KV_CONTENT_ROOT 0u
+
+void kv_content_init(struct kv_content *content);
+void kv_content_fini(struct kv_content *content);
+
+/* The child for this stream, made if there is none. The caller gets one reference. Private streams are always made new
+ * and cannot be found again. */
+uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t start, uint64_t stream, uint32_t kind);
+
+static inline void kv_content_ref(struct kv_content *content, uint32_t node)
+{
+	content->node[node].refs++;
+}
+
+void kv_content_unref(struct kv_content *content, uint32_t node);
+
+/* The hash that a child would have, whether it exists or not. */
+uint64_t kv_content_hash(uint64_t parent_hash, uint32_t start, uint64_t stream, uint32_t kind);
+/* Whether a node with this hash exists. */
+bool kv_content_has(const struct kv_content *content, uint64_t hash);
+
+#endif

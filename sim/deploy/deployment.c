@@ -1,0 +1,435 @@
+#include "config.h"
+
+#include "sim/deploy/deployment.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/latency_data.h"
+#include "sim/latency/latency_setup.h"
+#include "sim/latency_trust.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
+
+static bool is_given(const struct kv_scenario *scenario, const char *path)
+{
+	const struct kv_setting *setting = kv_scenario_setting(scenario, path);
+
+	return setting->text != NULL && setting->origin >= KV_BY_FILE;
+}
+
+static uint64_t device_bytes(const struct kv_deployment *d, uint64_t given)
+{
+	return given ? given : d->hardware ? kv_hardware_device_memory(d->hardware) : 0;
+}
+
+static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
+{
+	if (s->model == NULL)
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "no model: give --model NAME or --model config.json (kvsim list models)");
+	d->profile = kv_engine_profile_load(s->engine.profile, err);
+	if (d->profile == NULL)
+		return kv_scenario_fail_in(s, "engine.profile", err);
+	if (s->hardware != NULL) {
+		d->hardware = kv_hardware_load(s->hardware, err);
+		if (d->hardware == NULL)
+			return kv_scenario_fail_in(s, "hardware", err);
+	}
+	if (kv_scenario_resolve(s, d->profile, d->hardware ? d->hardware->name : "", device_bytes(d, given), err))
+		return -1;
+	d->model = kv_model_load(s->model, err);
+	return d->model == NULL ? kv_scenario_fail_in(s, "model", err) : 0;
+}
+
+static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	bool quantised = d->model->quantization.dtype != d->model->dtype;
+	enum kv_dtype dtype;
+
+	if (s->engine.dtype != NULL && strcmp(s->engine.dtype, "auto") != 0) {
+		if (kv_dtype_parse(s->engine.dtype, &dtype) || kv_dtype_bits(dtype) < 16) {
+			kv_fail(err, KV_EXIT_USAGE, "unknown type '%s': valid are auto, bfloat16, float16, float32",
+			        s->engine.dtype);
+			return kv_scenario_fail_in(s, "engine.dtype", err);
+		}
+		d->model->dtype = dtype;
+		if (!quantised)
+			d->model->quantization.dtype = dtype;
+	}
+	if (s->engine.quantization != NULL && kv_model_quantize(d->model, s->engine.quantization, err))
+		return kv_scenario_fail_in(s, "engine.quantization", err);
+	if (kv_model_check_tp(d->model, (uint32_t)s->engine.tensor_parallel_size, err))
+		return kv_scenario_fail_in(s, "engine.tensor_parallel_size", err);
+	return 0;
+}
+
+/* vLLM's defaults: the model's context, and without chunked prefill a budget that holds any prompt. */
+static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
+{
+	uint32_t limit = d->model->max_position;
+	char number[32], source[256];
+
+	if (!kv_scenario_is_set(s, "engine.max_model_len")) {
+		if (limit == 0)
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "%s does not say how long its context is: give --max-model-len", d->model->name);
+		snprintf(number, sizeof number, "%" PRIu32, limit);
+		snprintf(source, sizeof source, "model %s", d->model->name);
+		if (kv_scenario_set(s, "engine.max_model_len", number, KV_BY_DEFAULT, source, err))
+			return -1;
+	} else if (limit != 0 && s->engine.max_model_len > limit) {
+		kv_remark(&d->warnings,
+		       "max_model_len %" PRIu64 " is beyond the %" PRIu32 " tokens of %s: the real engine needs to be "
+		       "told to allow it",
+		       s->engine.max_model_len, limit, d->model->name);
+	}
+	if (s->engine.enable_chunked_prefill || s->engine.max_num_batched_tokens >= s->engine.max_model_len)
+		return 0;
+	if (is_given(s, "engine.max_num_batched_tokens")) {
+		kv_remark(&d->warnings,
+		       "without chunked prefill, prompts longer than max_num_batched_tokens (%" PRIu64
+		       ") wait for ever",
+		       s->engine.max_num_batched_tokens);
+		return 0;
+	}
+	snprintf(number, sizeof number, "%" PRIu64, s->engine.max_model_len);
+	snprintf(source, sizeof source, "profile %s: max_model_len, because chunked prefill is off", d->profile->name);
+	return kv_scenario_set(s, "engine.max_num_batched_tokens", number, KV_BY_PROFILE, source, err);
+}
+
+static int fill_question(struct kv_deployment *d, const struct kv_scenario *s, uint64_t device_bytes,
+                         struct kv_error *err)
+{
+	const struct kv_cache_format *cache = kv_cache_format_find(s->engine.kv_cache_dtype, err);
+
+	if (cache == NULL)
+		return kv_scenario_fail_in(s, "engine.kv_cache_dtype", err);
+	d->question = (struct kv_budget_question){
+		.model = d->model,
+		.rule = d->profile->sizing,
+		.layout = { .block_size = (uint32_t)s->engine.block_size,
+		            .tensor_parallel = (uint32_t)s->engine.tensor_parallel_size, .cache = cache },
+		.pipeline_parallel = (uint32_t)s->engine.pipeline_parallel_size,
+		.expert_ranks = 1,
+		.max_num_batched_tokens = s->engine.max_num_batched_tokens,
+		.max_num_seqs = s->engine.max_num_seqs,
+		.device_bytes = device_bytes,
+		.device_source = KV_FROM_PROFILE,
+		.utilization = s->engine.gpu_memory_utilization,
+		.utilization_source = is_given(s, "engine.gpu_memory_utilization") ? KV_FROM_USER : KV_FROM_PROFILE,
+		.weights_bytes = KV_BYTES_UNSET,
+		.runtime_bytes = KV_BYTES_UNSET,
+		.activation_bytes = KV_BYTES_UNSET,
+		.graph_bytes = KV_BYTES_UNSET,
+		.reserve_bytes = KV_BYTES_UNSET,
+		.headroom_bytes = KV_BYTES_UNSET,
+		.kv_cache_memory_bytes = s->engine.kv_cache_memory_bytes,
+		.num_blocks_override = s->engine.num_gpu_blocks_override,
+	};
+	return 0;
+}
+
+/* Kinds of KV groups that the engine runs. */
+static int check_groups(const struct kv_deployment *d, struct kv_error *err)
+{
+	const struct kv_layout *layout = &d->budget.layout;
+
+	for (uint32_t g = 0; g < layout->groups; g++) {
+		enum kv_group_kind kind = layout->group[g].kind;
+
+		if (kind != KV_GROUP_FULL && kind != KV_GROUP_MLA && kind != KV_GROUP_SLIDING_WINDOW)
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "%s has layers of kind %s, which run does not simulate: it runs models with "
+			               "full, mla and sliding_window layers",
+			               d->model->name, kv_group_kind_name(kind));
+		if (layout->group[g].block_size != layout->group[0].block_size)
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "%s needs blocks of %" PRIu32 " and of %" PRIu32 " tokens, and run simulates "
+			               "one block size only",
+			               d->model->name, layout->group[0].block_size, layout->group[g].block_size);
+	}
+	return 0;
+}
+
+static int fail_empty_pool(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	const struct kv_budget *b = &d->budget;
+	char kv[KV_QUANTITY_MAX], page[KV_QUANTITY_MAX], budget[512];
+	size_t used = 0;
+
+	if (s->engine.num_gpu_blocks_override > 0 || s->engine.kv_cache_memory_bytes > 0)
+		return kv_fail(err, KV_EXIT_USAGE, "the pool has no usable block: %" PRIu64 " in all%s, %s each",
+		               b->num_blocks, d->profile->null_block ? " with the null block" : "",
+		               kv_format_bytes_short((int64_t)b->layout.page_bytes, page));
+	budget[0] = '\0';
+	for (uint32_t i = 0; i < b->lines && used < sizeof budget; i++)
+		used += (size_t)snprintf(budget + used, sizeof budget - used, "%s%s %s", i ? ", " : "", b->line[i].item,
+		                         kv_format_bytes_short(b->line[i].bytes, kv));
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "no memory is left for the KV cache: %s a rank where a block takes %s (%s): use more "
+	               "or larger GPUs, smaller weights or a larger --gpu-memory-utilization",
+	               kv_format_bytes_short(b->kv_bytes, kv),
+	               kv_format_bytes_short((int64_t)b->layout.page_bytes, page), budget);
+}
+
+/* vLLM's start-up check counts the null block as if a request could use it. */
+static int check_pool(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	uint64_t in_flight = s->engine.max_num_batched_tokens, longest;
+	bool overridden = s->engine.num_gpu_blocks_override > 0;
+
+	if (d->budget.usable_blocks == 0)
+		return fail_empty_pool(d, s, err);
+	if ((overridden && !d->profile->override_is_checked) ||
+	    kv_budget_starts(&d->budget, s->engine.max_model_len, in_flight))
+		return 0;
+	longest = kv_budget_largest_length(&d->budget, s->engine.max_model_len, in_flight);
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "one request of max_model_len %" PRIu64 " takes %" PRIu64 " blocks and the pool has %" PRIu64
+	               ", so the engine would not start: the largest --max-model-len that fits is %" PRIu64,
+	               s->engine.max_model_len,
+	               kv_layout_request_blocks(&d->budget.layout, s->engine.max_model_len, in_flight),
+	               d->budget.num_blocks, longest);
+}
+
+static int parse_policies(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	for (int kind = 0; kind < KV_POLICY_KINDS; kind++) {
+		struct kv_policy_use *use = &d->config.policy[kind];
+
+		KV_ASSERT(s->policy[kind] != NULL, "no %s policy", kv_policy_kind_name(kind));
+		if (kv_policy_parse(kind, s->policy[kind], use, err))
+			return -1;
+		d->oracle |= (use->policy->flags & KV_POLICY_ORACLE) != 0;
+	}
+	d->oracle |= s->workload.default_max_tokens.output;
+	return kv_policies_check(d->config.policy, &d->budget.layout, err);
+}
+
+static enum kv_dtype cache_dtype(const struct kv_deployment *d, const struct kv_scenario *s)
+{
+	struct kv_error ignored;
+	const struct kv_cache_format *format = kv_cache_format_find(s->engine.kv_cache_dtype, &ignored);
+	enum kv_dtype dtype;
+
+	if (format->bits == 0)
+		return d->model->dtype;
+	if (kv_dtype_parse(format->name, &dtype) == 0)
+		return dtype;
+	return format->bits <= 4 ? KV_DTYPE_INT4 : format->bits <= 8 ? KV_DTYPE_FP8 : KV_DTYPE_BF16;
+}
+
+static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	struct kv_latency_layout layout = {
+		.tensor_parallel = (uint32_t)s->engine.tensor_parallel_size,
+		.pipeline_parallel = (uint32_t)s->engine.pipeline_parallel_size,
+		.kv_dtype = cache_dtype(d, s),
+	};
+	struct kv_latency_setup setup;
+	struct kv_latency *latency;
+
+	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout,
+	                          &setup, err))
+		return -1;
+	latency = kv_latency_roofline(&setup);
+	d->config.latency = latency;
+	d->latency_source = kv_latency_provenance(d->hardware, d->profile);
+	d->latency_error = kv_latency_scored_error(d->hardware);
+	kv_latency_trust_setting(d->hardware, s->engine.tensor_parallel_size,
+	                         kv_dtype_bits(d->model->quantization.dtype) <= 8, latency, &d->warnings);
+	return 0;
+}
+
+static int build_from_data(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	enum kv_data_backend backend = s->latency.backend == KV_LATENCY_LINEAR ? KV_DATA_LINEAR : KV_DATA_TABLE;
+
+	if (s->latency_data == NULL)
+		return kv_fail(err, KV_EXIT_USAGE, "latency %s goes by measured steps: give --latency-data FILE",
+		               backend == KV_DATA_LINEAR ? "linear" : "table");
+	if (s->engine.pipeline_parallel_size > 1)
+		return kv_fail(err, KV_EXIT_USAGE, "measured steps are of one pipeline stage: pipeline_parallel_size must be 1");
+	d->config.latency = kv_latency_from_data(backend, s->latency_data, d->model, d->hardware,
+	                                         (uint32_t)s->engine.tensor_parallel_size, err);
+	d->latency_source = kv_strdup("measured steps of this card, model and number of ranks");
+	d->latency_error = kv_strdup("not scored on unseen rows");
+	return d->config.latency == NULL ? -1 : 0;
+}
+
+static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	switch (s->latency.backend) {
+	case KV_LATENCY_FIXED:
+		d->config.latency = kv_latency_fixed(s->latency.duration);
+		return 0;
+	case KV_LATENCY_LINEAR:
+	case KV_LATENCY_TABLE:
+		return build_from_data(d, s, err);
+	default:
+		return build_roofline(d, s, err);
+	}
+}
+
+void kv_deployment_note_run(struct kv_deployment *deployment)
+{
+	kv_latency_trust_run(deployment->config.latency, &deployment->warnings);
+}
+
+static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
+{
+	const struct kv_layout *layout = &d->budget.layout;
+	struct kv_engine_config *c = &d->config;
+
+	c->block_size = layout->group[0].block_size;
+	c->usable_blocks = d->budget.usable_blocks;
+	c->watermark_blocks = (uint64_t)(s->engine.watermark * (double)d->budget.num_blocks);
+	c->groups = layout->groups;
+	for (uint32_t g = 0; g < layout->groups; g++) {
+		c->group[g] = layout->group[g];
+		c->admission_cap[g] = UINT64_MAX;
+		if (layout->group[g].window > 0)
+			c->admission_cap[g] = kv_group_request_blocks(layout, &layout->group[g],
+			                                              s->engine.max_model_len,
+			                                              s->engine.max_num_batched_tokens);
+	}
+	c->max_num_seqs = (uint32_t)s->engine.max_num_seqs;
+	c->max_num_batched_tokens = s->engine.max_num_batched_tokens;
+	c->max_model_len = (uint32_t)s->engine.max_model_len;
+	c->long_prefill_token_threshold = (uint32_t)s->engine.long_prefill_token_threshold;
+	c->enable_chunked_prefill = s->engine.enable_chunked_prefill;
+	c->blank_blocks_first = d->profile->blank_blocks_first;
+	c->retention_interval = s->engine.prefix_cache_retention_interval;
+	c->refuse_impossible = s->engine.refuse_impossible;
+	c->cache_scope = s->engine.cache_scope;
+	c->default_max_tokens = s->workload.default_max_tokens.tokens;
+	c->default_max_tokens_is_output = s->workload.default_max_tokens.output;
+	c->max_concurrency = (uint32_t)s->workload.max_concurrency;
+	c->frontend = s->engine.frontend;
+}
+
+static int plan(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
+{
+	return load_profiles(d, s, given, err) || apply_types(d, s, err) || resolve_lengths(d, s, err) ||
+	       fill_question(d, s, device_bytes(d, given), err) ? -1 : 0;
+}
+
+static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	if (d->profile->sizes_only)
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "engine profile %s serves kvsim size only: its scheduler is not built",
+		               d->profile->name);
+	if (s->hardware == NULL && s->latency.backend != KV_LATENCY_FIXED)
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
+		               "--latency fixed:DURATION");
+	return 0;
+}
+
+/* What profiles left open and a rule filled in. */
+static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *s)
+{
+	for (size_t i = 0; i < d->model->note_count; i++)
+		kv_remark(&d->warnings, "%s: %s", d->model->name, d->model->notes[i]);
+	for (size_t i = 0; d->hardware != NULL && s->latency.backend == KV_LATENCY_ROOFLINE && i < d->hardware->assumed_count; i++)
+		kv_remark(&d->assumptions, "%s: %s", d->hardware->name, d->hardware->assumed[i]);
+}
+
+static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
+{
+	if (plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
+	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || build_latency(d, s, err))
+		return -1;
+	fill_config(d, s);
+	tell_assumptions(d, s);
+	return 0;
+}
+
+int kv_deployment_plan(struct kv_deployment *deployment, struct kv_scenario *scenario, uint64_t device_memory,
+                       struct kv_error *err)
+{
+	memset(deployment, 0, sizeof *deployment);
+	if (!plan(deployment, scenario, device_memory, err)) {
+		tell_assumptions(deployment, scenario);
+		return 0;
+	}
+	kv_deployment_fini(deployment);
+	return -1;
+}
+
+int kv_deployment_init(struct kv_deployment *deployment, struct kv_scenario *scenario, struct kv_error *err)
+{
+	memset(deployment, 0, sizeof *deployment);
+	if (!build(deployment, scenario, err))
+		return 0;
+	kv_deployment_fini(deployment);
+	return -1;
+}
+
+void kv_deployment_fini(struct kv_deployment *d)
+{
+	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
+		kv_policy_use_fini(&d->config.policy[kind]);
+	kv_latency_free((struct kv_latency *)d->config.latency);
+	kv_model_free(d->model);
+	kv_hardware_free(d->hardware);
+	kv_engine_profile_free(d->profile);
+	kv_remarks_fini(&d->warnings);
+	kv_remarks_fini(&d->assumptions);
+	free(d->latency_source);
+	free(d->latency_error);
+	memset(d, 0, sizeof *d);
+}
+
+static bool is_contiguous(const struct kv_policy_use policy[])
+{
+	return policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous;
+}
+
+static bool shares_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	(void)layout;
+	return is_contiguous(policy) && policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled;
+}
+
+static bool splits_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	return is_contiguous(policy) && (layout->groups > 1 || layout->group[0].window > 0);
+}
+
+/* What does not go together: the two kinds that clash (the second may be the model: KV_POLICY_KINDS), and why. */
+static const struct {
+	bool (*clashes)(const struct kv_policy_use policy[], const struct kv_layout *layout);
+	enum kv_policy_kind one, other;
+	const char *why;
+} clashes[] = {
+	{ shares_contiguous, KV_POLICY_ALLOCATION, KV_POLICY_PREFIX,
+	  "a contiguous piece belongs to one request and cannot share blocks with another: add "
+	  "--no-enable-prefix-caching" },
+	{ splits_contiguous, KV_POLICY_ALLOCATION, KV_POLICY_KINDS,
+	  "a contiguous piece holds a whole context, and this model's windowed layers do not keep theirs: "
+	  "choose one that takes blocks on demand" },
+};
+
+int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
+                      struct kv_error *err)
+{
+	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {
+		enum kv_policy_kind one = clashes[i].one, other = clashes[i].other;
+
+		if (!clashes[i].clashes(policy, layout))
+			continue;
+		if (other == KV_POLICY_KINDS)
+			return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with this model: %s",
+			               kv_policy_kind_name(one), policy[one].policy->name, clashes[i].why);
+		return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with %s %s: %s", kv_policy_kind_name(one),
+		               policy[one].policy->name, kv_policy_kind_name(other), policy[other].policy->name,
+		               clashes[i].why);
+	}
+	return 0;
+}

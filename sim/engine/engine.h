@@ -1,0 +1,240 @@
+/* The simulated engine: vLLM V1's scheduler and cache manager, one step at a time (engine-semantics 1.1 to 1.10).
+ *
+ * Two kinds of running requests. *Special* ones are looked at in every step: they prefill, lag behind, have windowed
+ * groups, or generate content that others refer to. *Steady* ones decode one token in each tick of the decode clock and
+ * are only looked at when they enter, finish or lose their blocks; what they need and add in a step follows from sums
+ * (growth by block boundary, contexts, the clock). A step in which all running requests are steady and there is room for
+ * all of them costs O(1).
+ */
+#ifndef KV_SIM_ENGINE_H
+#define KV_SIM_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/cache/buddy.h"
+#include "sim/cache/cache.h"
+#include "sim/engine_config.h"
+#include "sim/base/heap.h"
+#include "sim/engine/miss.h"
+#include "sim/record.h"
+#include "sim/request.h"
+#include "sim/engine/step_wheel.h"
+
+enum { KV_PHASE_SPECIAL = UINT32_MAX, KV_PHASE_GAP = UINT32_MAX - 1 };
+
+/* A request between sending and its fate. */
+struct kv_live {
+	uint64_t index;
+	char *id;                   /* "" = "r" followed by index */
+	size_t id_capacity;
+	char *tenant;
+	size_t tenant_capacity;
+	kv_time arrival, sent, queued, admitted, first_token, last_token;
+	kv_time retrieval;
+	kv_time preempted_at;       /* KV_TIME_NONE unless it waits after a preemption */
+	kv_time preempted, preempted_before_first;
+	kv_time queue_for[KV_WAIT_RESOURCES];  /* what reason_time had when it was queued; what it waited, once admitted */
+	kv_time prefill_own;
+	int64_t priority;
+
+	struct kv_piece *piece;     /* its content: prompt and output */
+	size_t piece_capacity;
+	uint32_t pieces;
+	uint32_t output_node;       /* whose owner it is; KV_NONE = none */
+
+	uint32_t prompt;            /* tokens */
+	uint32_t target;            /* outputs that it will generate */
+	uint32_t max_total;         /* prompt + max_tokens, cut at max_model_len */
+	uint32_t final;             /* tokens whose KV it computes until it finishes */
+	bool length_limited;        /* max_tokens or max_model_len ends it */
+	bool eager;                 /* others refer to its output: its blocks are registered in the step that fills them */
+
+	uint32_t computed;          /* before the current step; at `entered` while it is steady */
+	uint32_t scheduled;         /* tokens in the current step, special requests only */
+	uint32_t generated;         /* likewise at `entered` */
+	uint32_t high_water;        /* most tokens ever computed */
+	bool resuming;              /* recomputes after a preemption */
+	bool waste_counted;         /* holds its last block */
+	uint32_t junction;          /* blocks: retention boundary (b), 0 = none */
+	uint32_t place;             /* in the running list; KV_NONE = it does not run */
+
+	bool steady;
+	bool alarm_set;             /* it has an entry in the wheel */
+	uint32_t steady_phase;      /* clock phase at which its last block is full */
+	uint64_t entered;           /* clock when it became steady */
+	uint64_t growth_steps;      /* of its phase, then */
+	kv_integral growth_time;
+
+	uint64_t chunk;             /* contiguous allocation: address and blocks */
+	uint64_t chunk_blocks;
+
+	uint32_t hit_tokens;        /* first admission */
+	enum kv_miss_reason miss_reason;
+	uint64_t computed_tokens, recomputed_tokens;
+	uint32_t preemptions;
+	uint32_t next_free;
+	bool in_use;
+};
+
+struct kv_engine {
+	const struct kv_engine_config *config;
+	struct kv_sink *sink;
+	struct kv_cache cache;
+	struct kv_misses misses;     /* in use if the sink asks for them */
+	struct kv_buddy *buddy;      /* contiguous allocation only */
+	struct kv_state state;
+	bool caching, windowed, contiguous;
+	uint32_t window;             /* of the first windowed group, UINT32_MAX if there is none */
+
+	struct kv_live *live;
+	size_t live_capacity;
+	uint32_t lives, free_live;
+
+	uint32_t *running;           /* in order of admission; KV_NONE = gap, the last entry is none */
+	uint32_t *phase;             /* beside it: steady_phase, KV_PHASE_SPECIAL or KV_PHASE_GAP */
+	size_t running_capacity, phase_capacity;
+	uint32_t running_length;     /* with gaps */
+	uint32_t running_count;      /* without */
+	struct kv_heap waiting;
+	int64_t requeues;
+	bool head_may_lose;          /* some of what it would hit is evictable ... */
+	uint64_t head_evicted;       /* ... and this much had been evicted then */
+	bool head_blocked;           /* the head lacks blocks or a slot, and nothing that could help has happened since */
+	enum kv_waiting_reason waiting_reason;  /* one of the resources */
+	kv_time reason_since;
+	kv_time reason_time[KV_WAIT_RESOURCES];  /* how long each has been the reason, up to reason_since */
+	uint32_t *eager;             /* to be taken out of the steady ones before the next step */
+	size_t eager_capacity;
+	uint32_t eager_count;
+
+	/* the decode clock */
+	uint64_t clock;
+	uint32_t clock_phase;        /* clock mod block size */
+	uint32_t steady_count;
+	int64_t steady_offset;       /* sum of computed - clock */
+	uint32_t *phase_count;       /* steady requests by steady_phase */
+	uint64_t *growth_steps;      /* ticks by phase so far, and the sum of their times */
+	kv_integral *growth_time;
+	struct kv_wheel wheel;       /* last blocks and finishes of steady requests */
+
+	/* the current step */
+	uint64_t steps_begun;
+	kv_time step_start;
+	uint64_t budget;
+	uint64_t step_tokens, step_prefill_tokens;
+	bool preempted_in_step;
+	struct kv_step_work work;
+	uint32_t *scheduled;         /* special requests, in scheduling order; those preempted since have scheduled == 0 */
+	size_t scheduled_capacity;
+	uint32_t scheduled_count;
+	uint32_t *ended;             /* requests with a first token or a finish at the end of this step */
+	size_t ended_capacity;
+	uint32_t ended_count;
+	kv_time last_delivery;       /* end of the last step */
+
+	uint64_t committed_blocks;   /* running requests to max_total, groups without window */
+	uint64_t table_blocks;       /* what they have of it */
+	uint64_t tokens_emitted;
+	uint64_t lone_preemption_tokens;  /* tokens_emitted + 1 when a lone request last preempted itself; 0 = never */
+	uint64_t lone_preemption_index;
+	uint32_t livelocked;         /* that request, once it did so twice; else KV_NONE */
+	void (*fate)(void *context, uint32_t live);  /* a request finished: its slot ends after the call */
+	void *fate_context;
+};
+
+void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink);
+void kv_engine_fini(struct kv_engine *engine);
+
+/* --- requests: sim/engine/live.c --------------------------------------------------------------------------------------------- */
+
+/* A live request from what a source gave; it is in no queue yet. */
+uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *request);
+/* Resolves its content and puts it into the waiting queue. */
+void kv_live_enqueue(struct kv_engine *engine, uint32_t live, kv_time now);
+/* Forgets it, after its record. */
+void kv_live_end(struct kv_engine *engine, uint32_t live);
+void kv_live_record(struct kv_engine *engine, uint32_t live, enum kv_status status, enum kv_reason reason, kv_time now);
+void kv_live_requeue(struct kv_engine *engine, uint32_t live);
+void kv_live_view(const struct kv_engine *engine, const struct kv_live *live, enum kv_policy_kind kind,
+                  struct kv_request_view *view);
+struct kv_path kv_live_path(const struct kv_live *live);
+
+/* --- blocks of a request: sim/engine/live_blocks.c ---------------------------------------------------------------------------- */
+
+/* Blocks that the pool would ever have to give it alone; more than usable = it can never finish. */
+uint64_t kv_live_blocks_alone(const struct kv_engine *engine, const struct kv_live *live);
+/* Whether it could not run even alone in an empty pool. */
+bool kv_live_is_impossible(const struct kv_engine *engine, const struct kv_live *live);
+/* Live blocks in all groups. */
+uint64_t kv_live_held(struct kv_engine *engine, uint32_t live);
+/* Room for `tokens` more of a running request: trims its windows, checks, takes, registers. False = nothing taken. */
+bool kv_live_grow(struct kv_engine *engine, uint32_t live, uint32_t tokens);
+
+/* Tokens before the last block that it will take, and the slots of that block that nobody will fill: counted once it is
+ * taken. */
+static inline uint32_t kv_live_last_block_begin(const struct kv_engine *engine, const struct kv_live *live)
+{
+	return (live->final - 1) / engine->config->block_size * engine->config->block_size;
+}
+void kv_live_count_waste(struct kv_engine *engine, struct kv_live *live);
+
+/* The head of the queue against the pool. */
+struct kv_fit {
+	struct kv_hit hit;
+	uint32_t hit_tokens;
+	uint32_t tokens;      /* to schedule now */
+};
+void kv_live_lookup(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
+bool kv_live_fits(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
+/* Pins its hits, takes the blocks of its first step, registers. */
+void kv_live_take(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
+/* Gives up everything, group by group. Its computed (and scheduled) tokens say what is filled. */
+void kv_live_release(struct kv_engine *engine, uint32_t live);
+/* Keeps the levels of kv_state in step with the pool. */
+void kv_engine_update_levels(struct kv_engine *engine);
+void kv_engine_tell(struct kv_engine *engine, enum kv_event_kind kind, uint32_t live, kv_time time, uint64_t tokens,
+                    uint64_t blocks, const char *detail);
+
+static inline void kv_engine_event(struct kv_engine *engine, enum kv_event_kind kind, uint32_t live, kv_time time,
+                                   uint64_t tokens, uint64_t blocks, const char *detail)
+{
+	if (engine->sink->event != NULL)
+		kv_engine_tell(engine, kind, live, time, tokens, blocks, detail);
+}
+
+/* --- the decode clock: sim/engine/steady.c ------------------------------------------------------------------------------------- */
+
+/* A request that computes one token a step from the next tick on. `at` = its place in the running list. */
+void kv_steady_enter(struct kv_engine *engine, uint32_t at);
+/* Back to a special request with its own numbers. `ticked`: it takes part in the current tick, which has not been
+ * counted yet. */
+void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked);
+/* Counts a step in which every steady request computed a token; those that finish go to `ended`. */
+void kv_steady_tick(struct kv_engine *engine);
+/* Blocks that steady requests need in this step. */
+uint64_t kv_steady_growth(const struct kv_engine *engine);
+/* --- the running list: sim/engine/running_list.c ------------------------------------------------------------------------------- */
+
+void kv_running_append(struct kv_engine *engine, uint32_t live);
+/* Leaves a gap, so that the places of the others stay. */
+void kv_running_remove(struct kv_engine *engine, uint32_t at);
+/* Closes gaps once they are as many as the requests. Moves places. */
+void kv_running_compact(struct kv_engine *engine);
+
+/* --- steps: sim/engine/engine.c -------------------------------------------------------------------------------------------------- */
+
+/* Schedules a step at `now`. False: nothing was scheduled or preempted, so there is no step. Otherwise *duration says how
+ * long it takes, and kv_engine_deliver must be called at its end. */
+bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration);
+void kv_engine_deliver(struct kv_engine *engine, kv_time now);
+/* Splits the waiting queue by reason, given what stopped its head. */
+void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reason);
+/* Brings reason_time up to now. */
+void kv_engine_settle_waiting(struct kv_engine *engine);
+
+/* Recounts everything from the extents and tables and ends the program if it differs: sim/engine/invariants.c. */
+void kv_engine_check(struct kv_engine *engine);
+
+#endif

@@ -1,0 +1,123 @@
+/* The exhaustive check (--check): what the fast path keeps in sums, counted again one by one. */
+#include "config.h"
+
+#include "sim/engine/engine.h"
+
+#include <inttypes.h>
+
+struct count {
+	uint64_t held_blocks;      /* extents with holders */
+	uint64_t cached_blocks;
+	uint64_t blank_ordered;
+};
+
+static void count_extent(struct kv_cache *cache, const struct kv_extent *extent, uint32_t e, struct count *count)
+{
+	uint64_t blocks = extent->hi - extent->lo;
+
+	KV_ASSERT(extent->lo < extent->hi, "extent %u is empty", e);
+	if (extent->first_hold == KV_NONE) {
+		count->cached_blocks += blocks;
+		return;
+	}
+	count->held_blocks += blocks;
+	for (uint32_t h = extent->first_hold; h != KV_NONE; h = cache->hold[h].extent_next)
+		KV_ASSERT(cache->hold[h].extent == e, "hold %u of extent %u points to %u", h, e, cache->hold[h].extent);
+}
+
+static void count_chains(struct kv_cache *cache, struct count *count)
+{
+	for (uint32_t n = 0; n < cache->content.used; n++)
+		for (uint32_t g = 0; g < cache->groups; g++) {
+			uint32_t last = KV_NONE;
+
+			for (uint32_t e = kv_chain_of(cache, n, g)->first; e != KV_NONE; e = cache->extent[e].next) {
+				const struct kv_extent *extent = &cache->extent[e];
+
+				KV_ASSERT(extent->node == n && extent->group == g && extent->prev == last, "chain of node %u", n);
+				KV_ASSERT(last == KV_NONE || kv_chain_of(cache, n, g)->overlaps || cache->extent[last].hi <= extent->lo,
+				          "extents of node %u overlap", n);
+				count_extent(cache, extent, e, count);
+				last = e;
+			}
+			KV_ASSERT(kv_chain_of(cache, n, g)->last == last, "last extent of node %u", n);
+		}
+}
+
+/* The order must hold exactly the extents without holders; blank entries are only there. */
+static void count_order(struct kv_cache *cache, struct count *count)
+{
+	uint64_t cached = 0;
+
+	if (cache->eviction->hooks.eviction.release_order) {
+		for (uint32_t e = cache->order_first; e != KV_NONE; e = cache->extent[e].order_next)
+			*(cache->extent[e].node == KV_NONE ? &count->blank_ordered : &cached) += cache->extent[e].hi - cache->extent[e].lo;
+	} else {
+		for (uint32_t i = 0; i < cache->heap_size; i++) {
+			const struct kv_extent *extent = &cache->extent[cache->heap[i]];
+
+			KV_ASSERT(extent->order_next == i, "heap position %u", i);
+			*(extent->node == KV_NONE ? &count->blank_ordered : &cached) += extent->hi - extent->lo;
+		}
+	}
+	KV_ASSERT(cached == count->cached_blocks, "%" PRIu64 " blocks in the order, %" PRIu64 " without holders", cached,
+	          count->cached_blocks);
+}
+
+/* Blank blocks of a request: its table less what its holds cover, which must lie inside it in ascending order. */
+static uint64_t count_blank(struct kv_engine *engine, uint32_t id)
+{
+	uint64_t blank = kv_live_held(engine, id);
+
+	if (engine->contiguous)
+		return blank;
+	for (uint32_t g = 0; g < engine->cache.groups; g++) {
+		const struct kv_table *table = kv_table_of(&engine->cache, id, g);
+		uint32_t at = table->trimmed;
+		uint32_t held = 0;
+
+		for (uint32_t h = table->first_hold; h != KV_NONE; h = engine->cache.hold[h].next) {
+			const struct kv_extent *extent = &engine->cache.extent[engine->cache.hold[h].extent];
+
+			KV_ASSERT(engine->cache.hold[h].request == id && extent->lo >= at && extent->hi <= table->blocks,
+			          "hold [%u, %u) in the table of request %" PRIu64, extent->lo, extent->hi, engine->live[id].index);
+			at = extent->hi;
+			held += extent->hi - extent->lo;
+		}
+		KV_ASSERT(held == table->held, "request %" PRIu64 " holds %u blocks, counted %u", engine->live[id].index, held,
+		          table->held);
+		blank -= held;
+	}
+	return blank;
+}
+
+void kv_engine_check(struct kv_engine *engine)
+{
+	struct kv_cache *cache = &engine->cache;
+	struct count count = {0};
+	uint64_t blank = 0;
+	uint64_t charged = 0;
+	uint32_t running = 0;
+
+	count_chains(cache, &count);
+	count_order(cache, &count);
+	for (uint32_t i = 0; i < engine->running_length; i++) {
+		uint32_t id = engine->running[i];
+		const struct kv_live *live = &engine->live[id];
+
+		if (id == KV_NONE)
+			continue;
+		blank += count_blank(engine, id);
+		charged += cache->charge[id].blocks;
+		if (live->steady && !engine->contiguous)
+			charged += (engine->growth_steps[live->steady_phase] - live->growth_steps) * cache->groups;
+		KV_ASSERT(live->place == i, "place of request %" PRIu64, live->index);
+		running++;
+	}
+	KV_ASSERT(running == engine->running_count, "%u requests run, counted %u", engine->running_count, running);
+	KV_ASSERT(cache->pinned == count.held_blocks + blank, "%" PRIu64 " pinned blocks, counted %" PRIu64 " + %" PRIu64,
+	          cache->pinned, count.held_blocks, blank);
+	KV_ASSERT(cache->cached == count.cached_blocks && cache->blank_ordered == count.blank_ordered,
+	          "%" PRIu64 " cached blocks, counted %" PRIu64, cache->cached, count.cached_blocks);
+	KV_ASSERT(charged == cache->pinned, "%" PRIu64 " blocks charged, %" PRIu64 " pinned", charged, cache->pinned);
+}

@@ -1,0 +1,298 @@
+#include "config.h"
+
+#include "sim/engine/miss.h"
+
+/* The path of one request while its missed tokens are told apart. */
+struct walk {
+	struct kv_misses *misses;
+	struct kv_cache *cache;
+	const struct kv_path *path;
+	const struct kv_hit *hit;
+	struct kv_miss *miss;
+	uint32_t block_size;
+	uint32_t prompt_blocks;  /* whole ones */
+	uint32_t group;          /* a full-attention group, if there is one */
+	uint64_t key;            /* hash of the key node */
+};
+
+/* What is known of a piece's content at its place. */
+struct known {
+	uint32_t stored;   /* blocks from the start of the prompt */
+	kv_time evicted;
+	bool admitted;
+};
+
+void kv_misses_fini(struct kv_misses *misses)
+{
+	kv_seen_fini(&misses->gone);
+	kv_seen_fini(&misses->keyless);
+	kv_seen_fini(&misses->streams);
+}
+
+static const struct kv_node *node_of(const struct walk *w, uint32_t piece)
+{
+	return &w->cache->content.node[w->path->piece[piece].node];
+}
+
+static uint32_t piece_begin(const struct walk *w, uint32_t piece)
+{
+	return piece == 0 ? 0 : w->path->piece[piece - 1].end;
+}
+
+static uint32_t piece_end(const struct walk *w, uint32_t piece)
+{
+	return (uint32_t)kv_min(w->path->piece[piece].end, w->miss->prompt_tokens);
+}
+
+static struct known look_up(const struct walk *w, uint32_t piece)
+{
+	const struct kv_node *node = node_of(w, piece);
+	struct known known = {.stored = node->stored, .evicted = node->evicted, .admitted = node->admitted};
+	const struct kv_seen_entry *gone;
+
+	if (node->kind == KV_STREAM_PRIVATE || known.admitted)
+		return known;
+	gone = kv_seen_get(&w->misses->gone, node->hash);
+	if (gone != NULL) {
+		known.stored = (uint32_t)kv_max(known.stored, gone->extent);
+		known.evicted = gone->when;
+	}
+	return known;
+}
+
+static void blame(struct walk *w, enum kv_miss_reason reason, uint32_t from, uint32_t to)
+{
+	if (to > from)
+		w->miss->tokens[reason] += to - from;
+}
+
+static void blame_eviction(struct walk *w, const struct known *known, uint32_t from, uint32_t to)
+{
+	if (to <= from)
+		return;
+	blame(w, KV_MISS_EVICTED, from, to);
+	if (w->miss->evicted_ago == KV_TIME_NONE && known->evicted != KV_TIME_NONE)
+		w->miss->evicted_ago = w->cache->now - known->evicted;
+}
+
+/* --- content that is not known at its place --------------------------------------------------------------------------- */
+
+/* The hash of the path up to and with a piece as it would be under the root. */
+static uint64_t keyless_hash(const struct walk *w, uint32_t piece)
+{
+	uint64_t hash = w->cache->content.node[KV_CONTENT_ROOT].hash;
+
+	for (uint32_t p = 0; p <= piece; p++)
+		hash = kv_content_hash(hash, piece_begin(w, p), node_of(w, p)->stream, node_of(w, p)->kind);
+	return hash;
+}
+
+static uint32_t first_block(const struct walk *w, uint32_t piece)
+{
+	return piece == 0 ? 0 : w->path->piece[piece - 1].end_block;
+}
+
+static bool has_key(const struct walk *w)
+{
+	return w->key != w->cache->content.node[KV_CONTENT_ROOT].hash;
+}
+
+/* Under another key, or without one. Less than a block could not have been reused anyway. */
+static bool is_under_other_key(const struct walk *w, uint32_t piece)
+{
+	uint64_t hash;
+
+	if (w->path->piece[piece].end_block == first_block(w, piece))
+		return false;
+	if (!has_key(w))
+		return w->misses->keyless.young.used > 0 && kv_seen_get(&w->misses->keyless, node_of(w, piece)->hash) != NULL;
+	hash = keyless_hash(w, piece);
+	return kv_seen_get(&w->misses->keyless, hash) != NULL || kv_seen_get(&w->misses->gone, hash) != NULL ||
+	       kv_content_has(&w->cache->content, hash);
+}
+
+static uint64_t stream_key(const struct walk *w, uint32_t piece)
+{
+	return kv_content_hash(w->key, 0, node_of(w, piece)->stream, node_of(w, piece)->kind);
+}
+
+/* A trace's block hash covers all that stands before it, so it is never seen behind something else. */
+static bool has_stream(const struct walk *w, uint32_t piece)
+{
+	return node_of(w, piece)->kind == KV_STREAM_NAMED || node_of(w, piece)->kind == KV_STREAM_OUTPUT;
+}
+
+static void note_new(struct walk *w, uint32_t piece)
+{
+	if (w->miss->new_segment != UINT32_MAX)
+		return;
+	w->miss->new_segment = piece;
+	w->miss->new_token = piece_begin(w, piece);
+}
+
+/* Tokens [from, to) of a piece that were never stored at their place. */
+static void blame_unknown(struct walk *w, uint32_t piece, const struct known *known, uint32_t from, uint32_t to)
+{
+	const struct kv_seen_entry *stream;
+	bool forgot = w->misses->gone.forgot || w->misses->streams.forgot;
+	uint32_t shared = from;
+
+	if (to <= from)
+		return;
+	if (known->admitted) {
+		blame(w, KV_MISS_TOO_LATE, from, to);
+		return;
+	}
+	note_new(w, piece);
+	if (node_of(w, piece)->kind == KV_STREAM_PRIVATE) {
+		blame(w, KV_MISS_NEVER_SEEN, from, to);
+		return;
+	}
+	if (is_under_other_key(w, piece)) {
+		blame(w, KV_MISS_OTHER_KEY, from, to);
+		return;
+	}
+	stream = has_stream(w, piece) ? kv_seen_get(&w->misses->streams, stream_key(w, piece)) : NULL;
+	if (stream != NULL)
+		shared = (uint32_t)kv_min(to, kv_max(from, piece_begin(w, piece) + (uint64_t)stream->extent));
+	blame(w, KV_MISS_DIVERGED, from, shared);
+	blame(w, forgot ? KV_MISS_BEYOND_HORIZON : KV_MISS_NEVER_SEEN, shared, to);
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------------------- */
+
+static bool is_resident(const struct walk *w, uint32_t piece, uint32_t block)
+{
+	return kv_extent_covered_until(w->cache, w->path->piece[piece].node, w->group, block, block + 1) > block;
+}
+
+/* vLLM looks up one token less than the prompt has (engine-semantics 1.4): a last block that ends with the prompt. */
+static bool is_recomputed_by_rule(const struct walk *w, uint32_t piece, uint32_t block)
+{
+	return (block + 1) * w->block_size == w->miss->prompt_tokens && w->hit->blocks == block && is_resident(w, piece, block);
+}
+
+/* Whole blocks that end in the piece; `from` is behind the hit. */
+static void blame_blocks(struct walk *w, uint32_t piece, const struct known *known, uint32_t from, uint32_t to)
+{
+	uint32_t last = to / w->block_size - 1;
+	uint32_t stored = (uint32_t)kv_min(to, (uint64_t)known->stored * w->block_size);
+
+	if (is_recomputed_by_rule(w, piece, last)) {
+		blame(w, KV_MISS_RECOMPUTE_RULE, from, to);
+		return;
+	}
+	blame_eviction(w, known, from, stored);
+	blame_unknown(w, piece, known, (uint32_t)kv_max(from, stored), to);
+}
+
+/* The piece with the last token of a block; path->pieces if the prompt ends before. */
+static uint32_t owner_of(const struct walk *w, uint32_t piece, uint32_t block)
+{
+	if (block >= w->prompt_blocks)
+		return w->path->pieces;
+	while (w->path->piece[piece].end_block <= block)
+		piece++;
+	return piece;
+}
+
+/* Tokens at the end of a piece whose block ends in a later piece, or not at all. */
+static void blame_rest(struct walk *w, uint32_t piece, const struct known *known, uint32_t from, uint32_t to)
+{
+	uint32_t block = from / w->block_size;
+	uint32_t owner = owner_of(w, piece, block);
+	struct known whole;
+
+	if (to <= from)
+		return;
+	if (owner < w->path->pieces) {
+		whole = look_up(w, owner);
+		if (is_recomputed_by_rule(w, owner, block)) {
+			blame(w, KV_MISS_RECOMPUTE_RULE, from, to);
+			return;
+		}
+		if (whole.stored > block) {
+			blame_eviction(w, &whole, from, to);
+			return;
+		}
+	}
+	if (known->admitted || known->stored > 0)
+		blame(w, KV_MISS_PARTIAL_BLOCK, from, to);
+	else
+		blame_unknown(w, piece, known, from, to);
+}
+
+static void blame_piece(struct walk *w, uint32_t piece, uint32_t missed_from)
+{
+	struct known known = look_up(w, piece);
+	uint32_t from = (uint32_t)kv_max(piece_begin(w, piece), missed_from);
+	uint32_t end = piece_end(w, piece);
+	uint32_t whole = (uint32_t)kv_min(w->path->piece[piece].end_block, w->prompt_blocks) * w->block_size;
+
+	if (whole > from)
+		blame_blocks(w, piece, &known, from, whole);
+	blame_rest(w, piece, &known, (uint32_t)kv_max(from, whole), end);
+}
+
+/* From now on this content counts as seen; what the request will generate does too. */
+static void remember_piece(struct walk *w, uint32_t piece)
+{
+	struct kv_node *node = &w->cache->content.node[w->path->piece[piece].node];
+	uint32_t length = w->path->piece[piece].end - piece_begin(w, piece);
+
+	if (node->kind == KV_STREAM_PRIVATE)
+		return;
+	if (!node->admitted) {
+		if (has_stream(w, piece))
+			kv_seen_put(&w->misses->streams, stream_key(w, piece), length, w->cache->now);
+		if (has_key(w))
+			kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length, w->cache->now);
+	}
+	node->admitted = true;
+}
+
+static uint64_t key_hash_of(const struct walk *w)
+{
+	uint32_t parent = w->path->pieces > 0 ? node_of(w, 0)->parent : KV_CONTENT_ROOT;
+
+	return w->cache->content.node[parent].hash;
+}
+
+static uint32_t full_group(const struct kv_engine_config *config)
+{
+	for (uint32_t g = 0; g < config->groups; g++)
+		if (config->group[g].kind != KV_GROUP_SLIDING_WINDOW)
+			return g;
+	return KV_NONE;
+}
+
+void kv_misses_explain(struct kv_misses *misses, struct kv_cache *cache, const struct kv_engine_config *config,
+                       const struct kv_path *path, const struct kv_hit *hit, struct kv_miss *miss)
+{
+	uint32_t group = full_group(config);
+	struct walk w = {
+		.misses = misses, .cache = cache, .path = path, .hit = hit, .miss = miss, .block_size = cache->block_size,
+		.prompt_blocks = miss->prompt_tokens / cache->block_size, .group = group == KV_NONE ? 0 : group
+	};
+	uint32_t missed_from = (group == KV_NONE ? hit->blocks : hit->full_blocks) * cache->block_size;
+
+	miss->evicted_ago = KV_TIME_NONE;
+	miss->new_segment = miss->new_token = UINT32_MAX;
+	w.key = key_hash_of(&w);
+	blame(&w, KV_MISS_WINDOW, miss->hit_tokens, missed_from);
+	for (uint32_t p = 0; p < path->pieces && piece_begin(&w, p) < miss->prompt_tokens; p++)
+		if (piece_end(&w, p) > missed_from)
+			blame_piece(&w, p, missed_from);
+	for (uint32_t p = 0; p < path->pieces; p++)
+		remember_piece(&w, p);
+}
+
+enum kv_miss_reason kv_miss_main_reason(const struct kv_miss *miss)
+{
+	enum kv_miss_reason best = KV_MISS_REASONS;
+
+	for (int i = 0; i < KV_MISS_REASONS; i++)
+		if (miss->tokens[i] > 0 && (best == KV_MISS_REASONS || miss->tokens[i] > miss->tokens[best]))
+			best = i;
+	return best;
+}

@@ -1,0 +1,362 @@
+/* The loop: at one instant first the end of a step, then arrivals, sends and enqueues (by index), then the start of a step. */
+#include "config.h"
+
+#include "sim/engine/simulation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/engine/engine.h"
+#include "sim/base/memory.h"
+
+enum { SEND, ENQUEUE };
+
+struct simulation {
+	struct kv_engine engine;
+	struct kv_source *source;
+	struct kv_sink *sink;
+	const struct kv_run_options *options;
+	kv_time now;
+	kv_time step_end;            /* KV_TIME_MAX = no step in flight */
+	bool may_schedule;           /* something happened since the last attempt */
+	struct kv_request next;      /* the pending arrival */
+	bool has_next;
+	bool arriving;               /* it is arriving right now */
+	struct kv_heap events;       /* sends and enqueues: (time, kind, index) */
+	uint32_t *held;              /* clients that wait for others to finish: a ring */
+	size_t held_capacity;
+	size_t held_first, held_count;
+	uint32_t stopped_by;         /* request that the run cannot get past, KV_NONE = none */
+};
+
+/* --- clients ------------------------------------------------------------------------------------------------------------ */
+
+static void push_event(struct simulation *sim, kv_time time, int64_t kind, uint32_t id)
+{
+	/* Within an instant by index: a request has one event at a time, so the kind only says what to do. */
+	kv_heap_push(&sim->events, (struct kv_heap_entry){time, (int64_t)sim->engine.live[id].index, (uint64_t)kind, id});
+}
+
+static void release_held(struct simulation *sim)
+{
+	uint32_t id;
+
+	if (sim->held_count == 0)
+		return;
+	id = sim->held[sim->held_first];
+	sim->held_first = (sim->held_first + 1) % sim->held_capacity;
+	sim->held_count--;
+	sim->engine.state.waiting[KV_WAIT_CLIENT]--;
+	sim->engine.state.in_flight++;
+	push_event(sim, sim->now, SEND, id);
+}
+
+static void hold(struct simulation *sim, uint32_t id)
+{
+	if (sim->held_count == sim->held_capacity) {
+		size_t old = sim->held_capacity;
+
+		sim->held = kv_grow(sim->held, &sim->held_capacity, old + 1, sizeof *sim->held);
+		/* The ring's second half moves behind the new room. */
+		for (size_t i = 0; i < sim->held_first; i++)
+			sim->held[(old + i) % sim->held_capacity] = sim->held[i];
+	}
+	sim->held[(sim->held_first + sim->held_count++) % sim->held_capacity] = id;
+	sim->engine.state.waiting[KV_WAIT_CLIENT]++;
+}
+
+static void tell_source(struct simulation *sim, uint64_t index, bool finished)
+{
+	struct kv_source *source = sim->source;
+
+	if (source->ended != NULL &&
+	    source->ended(source, index, finished, sim->now, sim->arriving ? NULL : &sim->next, sim->has_next))
+		sim->has_next = true;
+}
+
+static void leave(struct simulation *sim, uint32_t id, bool finished)
+{
+	uint64_t index = sim->engine.live[id].index;
+
+	kv_live_end(&sim->engine, id);
+	sim->engine.state.in_flight--;
+	release_held(sim);
+	tell_source(sim, index, finished);
+}
+
+static void finished(void *context, uint32_t id)
+{
+	leave(context, id, true);
+}
+
+static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
+{
+	kv_engine_event(&sim->engine, KV_EVENT_REFUSE, id, sim->now, sim->engine.live[id].prompt, 0, kv_reason_name(reason));
+	sim->engine.state.refusals++;
+	kv_live_record(&sim->engine, id, KV_REFUSED, reason, sim->now);
+	leave(sim, id, false);
+}
+
+static void enqueue(struct simulation *sim, uint32_t id)
+{
+	kv_live_enqueue(&sim->engine, id, sim->now);
+	sim->may_schedule = true;
+}
+
+static void send(struct simulation *sim, uint32_t id)
+{
+	const struct kv_engine_config *config = sim->engine.config;
+	struct kv_live *live = &sim->engine.live[id];
+	kv_time delay = live->retrieval + config->frontend;
+
+	live->sent = sim->now;
+	if (live->prompt >= config->max_model_len)
+		refuse(sim, id, KV_REASON_TOO_LONG);
+	else if (config->refuse_impossible && kv_live_is_impossible(&sim->engine, live))
+		refuse(sim, id, KV_REASON_CAN_NEVER_FIT);
+	else if (delay > 0)
+		push_event(sim, sim->now + delay, ENQUEUE, id);
+	else
+		enqueue(sim, id);
+}
+
+static int read_next(struct simulation *sim, struct kv_error *err)
+{
+	int got = sim->source->next(sim->source, &sim->next, err);
+
+	sim->has_next = got > 0;
+	return got < 0 ? -1 : 0;
+}
+
+static int arrive(struct simulation *sim, struct kv_error *err)
+{
+	uint32_t id = kv_live_create(&sim->engine, &sim->next);
+	uint32_t cap = sim->engine.config->max_concurrency;
+
+	sim->arriving = true;
+	sim->engine.state.arrivals++;
+	kv_engine_event(&sim->engine, KV_EVENT_ARRIVE, id, sim->now, sim->engine.live[id].prompt, 0, "");
+	if (cap != 0 && sim->engine.state.in_flight >= cap) {
+		hold(sim, id);
+	} else {
+		sim->engine.state.in_flight++;
+		send(sim, id);
+	}
+	sim->arriving = false;
+	return read_next(sim, err);
+}
+
+/* --- time --------------------------------------------------------------------------------------------------------------- */
+
+static void advance(struct simulation *sim, kv_time time)
+{
+	if (time > sim->now && sim->sink->advance != NULL)
+		sim->sink->advance(sim->sink->self, &sim->engine.state, time);
+	sim->now = sim->engine.cache.now = time;
+}
+
+static bool arrival_is_first(const struct simulation *sim)
+{
+	const struct kv_heap_entry *event;
+
+	if (!sim->has_next || sim->events.count == 0)
+		return sim->has_next;
+	event = kv_heap_peek(&sim->events);
+	if (event->primary != sim->next.arrival)
+		return sim->next.arrival < event->primary;
+	return (int64_t)sim->next.index < event->secondary;
+}
+
+static kv_time next_time(const struct simulation *sim)
+{
+	if (arrival_is_first(sim))
+		return sim->next.arrival;
+	return sim->events.count > 0 ? kv_heap_peek(&sim->events)->primary : KV_TIME_MAX;
+}
+
+static int do_event(struct simulation *sim, struct kv_error *err)
+{
+	struct kv_heap_entry event;
+
+	if (arrival_is_first(sim))
+		return arrive(sim, err);
+	event = *kv_heap_peek(&sim->events);
+	kv_heap_pop(&sim->events);
+	if (event.sequence == SEND)
+		send(sim, event.payload);
+	else
+		enqueue(sim, event.payload);
+	return 0;
+}
+
+static void deliver(struct simulation *sim)
+{
+	advance(sim, sim->step_end);
+	sim->step_end = KV_TIME_MAX;
+	kv_engine_deliver(&sim->engine, sim->now);
+	sim->may_schedule = true;
+	if (sim->options->check)
+		kv_engine_check(&sim->engine);
+}
+
+static void check_levels(const struct kv_engine *engine)
+{
+	const struct kv_state *state = &engine->state;
+
+	KV_ASSERT(state->pinned_blocks + state->cached_blocks + state->free_blocks == engine->config->usable_blocks,
+	          "pinned %" PRIu64 " + cached %" PRIu64 " + free %" PRIu64 " blocks in a pool of %" PRIu64 " at %" PRId64 " ns",
+	          state->pinned_blocks, state->cached_blocks, state->free_blocks, engine->config->usable_blocks,
+	          engine->step_start);
+	KV_ASSERT(engine->step_tokens <= engine->config->max_num_batched_tokens,
+	          "%" PRIu64 " tokens in a step at %" PRId64 " ns", engine->step_tokens, engine->step_start);
+	KV_ASSERT(state->filled_slots + state->waste_slots <= state->pinned_blocks * engine->config->block_size,
+	          "%" PRIu64 " filled and %" PRIu64 " wasted slots in %" PRIu64 " blocks at %" PRId64 " ns", state->filled_slots,
+	          state->waste_slots, state->pinned_blocks, engine->step_start);
+}
+
+static void schedule(struct simulation *sim)
+{
+	kv_time duration;
+
+	sim->may_schedule = false;
+	if (!kv_engine_schedule(&sim->engine, sim->now, &duration))
+		return;
+	check_levels(&sim->engine);
+	if (sim->options->check)
+		kv_engine_check(&sim->engine);
+	sim->step_end = sim->now + duration;
+	sim->stopped_by = sim->engine.livelocked;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------------ */
+
+struct unfinished {
+	uint64_t index;
+	uint32_t id;
+};
+
+static int compare_unfinished(const void *a, const void *b)
+{
+	const struct unfinished *x = a;
+	const struct unfinished *y = b;
+
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static uint64_t record_unfinished(struct simulation *sim, enum kv_reason reason)
+{
+	struct kv_engine *engine = &sim->engine;
+	struct unfinished *list = kv_calloc(engine->lives, sizeof *list);
+	uint64_t count = 0;
+
+	for (uint32_t id = 0; id < engine->lives; id++)
+		if (engine->live[id].in_use)
+			list[count++] = (struct unfinished){engine->live[id].index, id};
+	qsort(list, count, sizeof *list, compare_unfinished);
+	for (uint64_t i = 0; i < count; i++) {
+		uint32_t id = list[i].id;
+
+		if (engine->live[id].steady) {
+			kv_steady_leave(engine, engine->live[id].place, false);
+			/* The clock counts a token when its step begins: one in flight has not come. */
+			engine->live[id].generated -= sim->step_end != KV_TIME_MAX;
+		}
+		kv_live_record(engine, id, KV_UNFINISHED, reason, sim->now);
+	}
+	free(list);
+	return count;
+}
+
+static void declare_stop(struct simulation *sim, struct kv_run_outcome *outcome)
+{
+	const struct kv_live *live = &sim->engine.live[sim->stopped_by];
+	char detail[40];
+
+	outcome->stalled = true;
+	outcome->livelocked = sim->engine.livelocked != KV_NONE;
+	outcome->stalled_request = live->index;
+	outcome->stalled_needs_blocks = kv_live_blocks_alone(&sim->engine, live);
+	snprintf(detail, sizeof detail, "usable=%" PRIu64, sim->engine.config->usable_blocks);
+	kv_engine_event(&sim->engine, outcome->livelocked ? KV_EVENT_LIVELOCK : KV_EVENT_STALL, sim->stopped_by, sim->now,
+	                live->prompt + live->generated, outcome->stalled_needs_blocks, detail);
+}
+
+static void conclude(struct simulation *sim, bool cut, struct kv_run_outcome *outcome)
+{
+	if (sim->stopped_by != KV_NONE)
+		declare_stop(sim, outcome);
+	outcome->unfinished = record_unfinished(sim, cut ? KV_REASON_CUT : KV_REASON_STALLED);
+	KV_ASSERT(sim->stopped_by != KV_NONE || cut || outcome->unfinished == 0, "%" PRIu64 " requests were forgotten",
+	          outcome->unfinished);
+	outcome->end = sim->now;
+	outcome->final = sim->engine.state;
+	KV_ASSERT(outcome->final.arrivals == outcome->final.finishes + outcome->final.refusals + outcome->final.drops
+	          + outcome->unfinished, "%" PRIu64 " arrivals do not add up", outcome->final.arrivals);
+}
+
+static bool is_interrupted(const struct simulation *sim)
+{
+	return sim->options->interrupt != NULL && *sim->options->interrupt != 0;
+}
+
+/* Runs until nothing is left to do. Returns 1 if it was cut before that, -1 on error. */
+static int loop(struct simulation *sim, struct kv_error *err)
+{
+	kv_time limit = sim->options->duration == KV_TIME_NONE ? KV_TIME_MAX : sim->options->duration;
+
+	while (sim->stopped_by == KV_NONE) {
+		kv_time next = next_time(sim);
+
+		if (sim->step_end == KV_TIME_MAX && sim->may_schedule && next > sim->now) {
+			if (is_interrupted(sim))
+				return 1;
+			schedule(sim);
+			continue;
+		}
+		if (sim->step_end == KV_TIME_MAX && next == KV_TIME_MAX) {
+			if (sim->engine.waiting.count > 0)
+				sim->stopped_by = kv_heap_peek(&sim->engine.waiting)->payload;
+			return 0;
+		}
+		if ((next < sim->step_end ? next : sim->step_end) > limit) {
+			advance(sim, limit);
+			return 1;
+		}
+		if (sim->step_end <= next) {
+			deliver(sim);
+			continue;
+		}
+		advance(sim, next);
+		if (do_event(sim, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int kv_simulate(const struct kv_engine_config *config, struct kv_source *source, struct kv_sink *sink,
+                const struct kv_run_options *options, struct kv_run_outcome *outcome, struct kv_error *err)
+{
+	struct simulation *sim = kv_calloc(1, sizeof *sim);
+	int result;
+
+	*outcome = (struct kv_run_outcome){0};
+	*sim = (struct simulation){
+		.source = source, .sink = sink, .options = options, .step_end = KV_TIME_MAX, .stopped_by = KV_NONE
+	};
+	kv_engine_init(&sim->engine, config, sink);
+	sim->engine.fate = finished;
+	sim->engine.fate_context = sim;
+	result = read_next(sim, err);
+	if (result == 0)
+		result = loop(sim, err);
+	if (result >= 0) {
+		outcome->partial = result > 0 && is_interrupted(sim);
+		conclude(sim, result > 0, outcome);
+	}
+	kv_engine_fini(&sim->engine);
+	kv_heap_fini(&sim->events);
+	free(sim->held);
+	free(sim);
+	return result < 0 ? -1 : 0;
+}

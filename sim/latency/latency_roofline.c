@@ -1,0 +1,109 @@
+#include "config.h"
+
+#include "sim/latency/latency_roofline.h"
+
+#include <math.h>
+
+#define BYTES_PER_ACTIVATION 2.0
+/* vLLM captures CUDA graphs for steps of up to this many tokens (cudagraph_capture_sizes); larger ones launch kernel by
+ * kernel, and an all-reduce then costs 20 to 48 us instead of 4 to 8. */
+#define GRAPH_TOKENS 512.0
+
+/* A ring all-reduce moves 2 (n - 1) / n of the data over every link; there are two a layer. A hand-over between
+ * pipeline stages moves the activations once. */
+static double ring_bytes_per_token(const struct kv_latency_setup *setup)
+{
+	double tp = setup->tensor_parallel;
+	double activations = setup->model.hidden * BYTES_PER_ACTIVATION;
+
+	return activations * (2.0 * setup->model.layers * 2.0 * (tp - 1.0) / tp + setup->pipeline_parallel - 1.0);
+}
+
+static double communications(const struct kv_latency_setup *setup)
+{
+	double allreduces = setup->tensor_parallel > 1.0 ? 2.0 * setup->model.layers : 0.0;
+
+	return allreduces + setup->pipeline_parallel - 1.0;
+}
+
+static void init_attention(struct kv_roofline *r, const struct kv_latency_setup *setup)
+{
+	const struct kv_latency_model *m = &setup->model;
+	double per_flop = 1.0 / (setup->rates.attention_flops * setup->tensor_parallel);
+
+	/* flops (m + ea_half) / m with m = pairs2 / tokens is pairs2 + ea_half * tokens: no division in a call. */
+	r->full_pair2 = 0.5 * m->full_pair_flops * per_flop;
+	r->window_pair2 = 0.5 * m->window_pair_flops * per_flop;
+	r->pair_token = setup->constants.ea_half * (r->full_pair2 + r->window_pair2);
+	r->decode_pair = m->decode_pair_flops * per_flop;
+	r->full_kv = m->full_kv_bytes / setup->rates.memory_bandwidth;
+	r->window_kv = m->window_kv_bytes / setup->rates.memory_bandwidth;
+}
+
+void kv_roofline_init(struct kv_roofline *r, const struct kv_latency_setup *setup)
+{
+	const struct kv_latency_model *m = &setup->model;
+	double tp = setup->tensor_parallel;
+	double per_flop = 2.0 / (setup->rates.compute_flops * tp);
+	double per_byte = 1.0 / (setup->rates.memory_bandwidth * tp);
+	double linked = communications(setup);
+
+	r->layers = m->layers;
+	r->allreduces = linked;
+	r->compute_token = (m->linear_params + m->experts_used * m->expert_params) * per_flop;
+	r->compute_sequence = m->head_params * per_flop;
+	r->weights_fixed = (m->linear_bytes + m->head_bytes) * per_byte;
+	r->experts_weight = m->experts * m->expert_bytes * per_byte;
+	r->log_untouched = m->experts > m->experts_used ? log1p(-m->experts_used / m->experts) : -HUGE_VAL;
+	r->ring_token = linked > 0.0 ? ring_bytes_per_token(setup) / setup->rates.link_bandwidth : 0.0;
+	init_attention(r, setup);
+}
+
+/* Tokens choose experts independently and evenly, so each expert stays untouched with probability (1 - k/E)^tokens. */
+static double expert_weights(const struct kv_roofline *r, double tokens)
+{
+	return r->experts_weight > 0.0 ? -expm1(tokens * r->log_untouched) * r->experts_weight : 0.0;
+}
+
+void kv_roofline_terms(const struct kv_roofline *r, const struct kv_step_work *work, struct kv_roofline_terms *terms)
+{
+	double prefill = (double)work->prefill_tokens;
+	double tokens = prefill + (double)work->decode_seqs;
+	double sequences = (double)(work->prefill_seqs + work->decode_seqs);
+
+	if (sequences == 0.0) {
+		*terms = (struct kv_roofline_terms){0};
+		return;
+	}
+	terms->layers = r->layers;
+	terms->allreduces = r->allreduces;
+	terms->sequences = sequences;
+	terms->compute = r->compute_token * tokens + r->compute_sequence * sequences;
+	terms->weights = r->weights_fixed + expert_weights(r, tokens);
+	terms->attention = r->full_pair2 * (double)work->prefill_pairs2 +
+	                   r->window_pair2 * (double)work->window_prefill_pairs2 + r->pair_token * prefill;
+	terms->decode_attention = r->decode_pair * (double)work->decode_context;
+	terms->decode_kv = r->full_kv * (double)work->decode_context +
+	                   r->window_kv * (double)work->window_decode_context;
+	terms->past_kv = r->full_kv * (double)work->prefill_past + r->window_kv * (double)work->window_prefill_past;
+	terms->ring = r->ring_token * tokens;
+	terms->prefilling = work->prefill_seqs > 0 ? 1.0 : 0.0;
+	terms->eager = tokens > GRAPH_TOKENS ? terms->prefilling : 0.0;
+}
+
+static double root_of_squares(double a, double b)
+{
+	return sqrt(a * a + b * b);
+}
+
+double kv_roofline_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
+{
+	double kv_share = t->prefilling > 0.0 ? c->ek * c->km : c->ek;
+	double decode = t->decode_kv / kv_share;
+
+	if (t->decode_attention > 0.0)
+		decode = root_of_squares(decode, t->decode_attention / c->ea);
+	return c->c0 + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
+	       c->cs * t->sequences + root_of_squares(t->compute / c->ec, t->weights / c->eb) + t->attention / c->ea +
+	       decode + t->past_kv / (c->ek * c->km) + t->ring / c->en;
+}

@@ -1,0 +1,51 @@
+/* The physical step-time model, taken apart: what a step asks of the hardware (terms), and what the constants make of
+ * it (seconds). The simulator runs both at once; calibration keeps the terms and varies the constants.
+ *
+ *     t = c0 + cl L (+ clp L when a prefill is in the step) + c1 A (+ c1p A when no CUDA graph covers it) + cs S
+ *       + sqrt((compute / ec)^2 + (weights / eb)^2)
+ *       + attention / ea
+ *       + KV read by decode / ek (/ km when a prefill shares the step) + KV read by prefill / (ek km)
+ *       + all-reduce bytes / en
+ *
+ * Each term is in seconds at efficiency 1. Source: public step measurements, see results/studies/latency. Matrix
+ * products overlap with the reading of their weights, and a root of squares fits the knee better than a maximum or a sum.
+ */
+#ifndef KV_SIM_LATENCY_ROOFLINE_H
+#define KV_SIM_LATENCY_ROOFLINE_H
+
+#include "sim/latency/latency.h"
+
+/* Seconds at efficiency 1, except for the counts. */
+struct kv_roofline_terms {
+	double layers;            /* count */
+	double allreduces;        /* count */
+	double sequences;         /* count */
+	double compute;
+	double weights;
+	double attention;         /* prefill, its start-up length included */
+	double decode_attention;  /* decode flops of MLA, overlapping with decode_kv */
+	double decode_kv;
+	double past_kv;           /* KV that prefill finds in the cache */
+	double ring;              /* bytes of all-reduces and of hand-overs between stages */
+	double prefilling;        /* 1 while a prefill is in the step, else 0 */
+	double eager;             /* 1 if it is and the step is larger than any CUDA graph, else 0 */
+};
+
+/* Coefficients of the terms: a setup without its constants, except that attention needs ea_half. */
+struct kv_roofline {
+	double layers, allreduces;
+	double compute_token, compute_sequence;
+	double weights_fixed, experts_weight, log_untouched;
+	double full_pair2, window_pair2, pair_token;
+	double decode_pair;
+	double full_kv, window_kv;
+	double ring_token;
+};
+
+void kv_roofline_init(struct kv_roofline *roofline, const struct kv_latency_setup *setup);
+void kv_roofline_terms(const struct kv_roofline *roofline, const struct kv_step_work *work,
+                       struct kv_roofline_terms *terms);
+/* Seconds, >= 0. */
+double kv_roofline_seconds(const struct kv_roofline_terms *terms, const struct kv_latency_constants *constants);
+
+#endif

@@ -1,0 +1,62 @@
+/* Measured times of steps or of whole static batches, read from CSV.
+ *
+ * Steps: gpu, tp, model, p_tok, p_seq, p_ctx, d_seq, d_ctx, time_ms (prefill: new tokens, sequences, KV tokens already
+ * there; decode: sequences, KV tokens read; totals over the batch). Instead of the five: phase (prefill or decode),
+ * batch, tokens, context. Static batches: phase e2e_static, batch, tokens (input = output length of each), time_ms.
+ * Other columns are ignored, except kv_overflow: rows where it is 1 do not measure steps.
+ *
+ * Rows that cannot be used stay in the list and say why; nothing is dropped without a name.
+ */
+#ifndef KV_SIM_MEASUREMENT_H
+#define KV_SIM_MEASUREMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/latency/calibration.h"
+#include "sim/base/csv_table.h"
+#include "sim/base/error.h"
+
+enum kv_phase { KV_PHASE_PREFILL, KV_PHASE_DECODE, KV_PHASE_MIXED, KV_PHASE_STATIC, KV_PHASES };
+
+const char *kv_phase_name(enum kv_phase phase);
+
+struct kv_measurement {
+	size_t line;
+	size_t configuration;
+	size_t shape;          /* equal numbers of tokens, sequences and contexts: equal shape, whatever the configuration */
+	enum kv_phase phase;
+	uint64_t p_tok, p_seq, p_ctx, d_seq, d_ctx;  /* static: p_seq sequences of p_tok / p_seq tokens in and out each */
+	double seconds;
+	char *problem;         /* why it cannot be used; NULL = it can */
+};
+
+struct kv_configuration {
+	char *gpu, *model;
+	uint32_t tp;
+};
+
+struct kv_measurements {
+	char *path;
+	struct kv_measurement *row;
+	size_t rows;
+	struct kv_configuration *configuration;
+	size_t configurations;
+};
+
+/* NULL with err filled: the file or its columns cannot be used, no row passes the filter. */
+struct kv_measurements *kv_measurements_read(const char *path, const struct kv_row_filter *filter,
+                                             struct kv_error *err);
+void kv_measurements_free(struct kv_measurements *measurements);
+
+/* Marks a row as unusable; the first reason stays. */
+void kv_measurement_refuse(struct kv_measurement *row, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A step row's work for a model with the window (tokens; 0 = none). Sequences are taken as equal. */
+struct kv_step_work kv_measurement_work(const struct kv_measurement *row, uint64_t window);
+
+/* The row in terms of a roofline whose model has the window (tokens; 0 = none). Sequences are taken as equal. */
+void kv_measurement_observe(const struct kv_measurement *row, const struct kv_roofline *roofline, uint64_t window,
+                            struct kv_observation *out);
+
+#endif

@@ -1,0 +1,405 @@
+#include "config.h"
+
+#include "sim/model/kv_layout.h"
+
+#include <string.h>
+
+#include "sim/model/model.h"
+#include "sim/base/names.h"
+#include "sim/base/units.h"
+
+static const char *const kind_names[] = {
+	[KV_GROUP_FULL] = "full", [KV_GROUP_MLA] = "mla", [KV_GROUP_SLIDING_WINDOW] = "sliding_window",
+	[KV_GROUP_CHUNKED_LOCAL] = "chunked_local", [KV_GROUP_STATE] = "state",
+};
+
+#define VLLM_CACHE "vLLM kv_cache_interface.py, 2026-08"
+
+static const struct kv_cache_format formats[] = {
+	{.name = "auto", .source = "the model's dtype"},
+	{.name = "float32", .bits = 32, .source = VLLM_CACHE},
+	{.name = "bfloat16", .bits = 16, .source = VLLM_CACHE},
+	{.name = "float16", .bits = 16, .source = VLLM_CACHE},
+	{.name = "fp8", .bits = 8, .lossy = true, .source = VLLM_CACHE},
+	{.name = "fp8_e4m3", .bits = 8, .lossy = true, .source = VLLM_CACHE},
+	{.name = "fp8_e5m2", .bits = 8, .lossy = true, .source = VLLM_CACHE},
+	{.name = "fp8_per_token_head", .bits = 8, .token_head_bytes = 4, .lossy = true, .source = VLLM_CACHE},
+	{.name = "int8_per_token_head", .bits = 8, .token_head_bytes = 4, .lossy = true, .source = VLLM_CACHE},
+	{.name = "nvfp4", .bits = 4, .scale_group = 16, .scale_bits = 8, .lossy = true,
+	 .source = "NVFP4: 4 bits and an fp8 scale for 16 elements"},
+	{.name = "fp8_ds_mla", .bits = 8, .mla_token_bytes = 656, .lossy = true,
+	 .source = "DeepSeek-V3.2 sparse layout: 512 latent fp8 + 16 scales + 128 rope bf16"},
+	{.name = "q8_0", .bits = 8, .scale_group = 32, .scale_bits = 16, .lossy = true, .source = "llama.cpp ggml types"},
+	{.name = "q5_0", .bits = 5, .scale_group = 32, .scale_bits = 16, .lossy = true, .source = "llama.cpp ggml types"},
+	{.name = "q4_0", .bits = 4, .scale_group = 32, .scale_bits = 16, .lossy = true, .source = "llama.cpp ggml types"},
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* Layers with equal caches. */
+struct layer_type {
+	enum kv_group_kind kind;
+	uint32_t window;
+	uint64_t token_bytes;     /* of one layer; 0 for state */
+	uint64_t metadata_bytes;
+	uint64_t state_bytes;     /* of one layer */
+	uint32_t count;
+	uint32_t block_size;
+};
+
+struct layer_types {
+	uint32_t count;
+	struct layer_type type[KV_MAX_GROUPS];
+};
+
+const char *kv_group_kind_name(enum kv_group_kind kind)
+{
+	return kind_names[kind];
+}
+
+const struct kv_cache_format *kv_cache_format_find(const char *name, struct kv_error *err)
+{
+	static const struct {
+		const char *name, *meant;
+	} aliases[] = {{"bf16", "bfloat16"}, {"fp16", "float16"}, {"f16", "float16"}, {"half", "float16"}, {"f32", "float32"}};
+	const char *names[FORMATS], *wanted = name;
+
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		if (!strcmp(name, aliases[i].name))
+			wanted = aliases[i].meant;
+	for (int i = 0; i < FORMATS; i++) {
+		names[i] = formats[i].name;
+		if (!strcmp(formats[i].name, wanted))
+			return &formats[i];
+	}
+	kv_fail_unknown(err, KV_EXIT_USAGE, "KV cache dtype", name, names, FORMATS);
+	return NULL;
+}
+
+static uint64_t element_bits(const struct kv_cache_format *cache, const struct kv_model *model)
+{
+	return cache->bits ? cache->bits : kv_dtype_bits(model->dtype);
+}
+
+static uint64_t row_metadata(const struct kv_cache_format *cache, uint64_t elements)
+{
+	uint64_t scales = cache->scale_group ? kv_ceil_div(elements, cache->scale_group) * cache->scale_bits / 8 : 0;
+
+	return scales + cache->token_head_bytes;
+}
+
+/* KV heads are split over the ranks and never fall below one a rank. */
+static void size_attention(const struct kv_model *model, const struct kv_layer *layer,
+                           const struct kv_layout_options *o, struct layer_type *type)
+{
+	uint64_t heads = kv_max(1, layer->kv_heads / o->tensor_parallel);
+	uint64_t bits = element_bits(o->cache, model);
+
+	type->metadata_bytes = heads * (row_metadata(o->cache, layer->head_dim) + row_metadata(o->cache, layer->v_head_dim));
+	type->token_bytes = heads * (kv_ceil_div(layer->head_dim * bits, 8) + kv_ceil_div(layer->v_head_dim * bits, 8))
+	                    + type->metadata_bytes;
+}
+
+/* Indexer keys of sparse attention: fp8 elements and one 4-byte scale. */
+static uint64_t index_bytes(const struct kv_model *model)
+{
+	return model->index_heads ? model->index_head_dim + 4 : 0;
+}
+
+/* One latent a token, whole on every rank. */
+static int size_mla(const struct kv_model *model, const struct kv_layout_options *o, struct layer_type *type,
+                    struct kv_error *err)
+{
+	uint64_t elements = model->kv_lora_rank + model->qk_rope_dim;
+
+	type->metadata_bytes = row_metadata(o->cache, elements);
+	type->token_bytes = kv_ceil_div(elements * element_bits(o->cache, model), 8) + type->metadata_bytes;
+	if (o->cache->mla_token_bytes) {
+		if (model->kv_lora_rank != 512 || model->qk_rope_dim != 64)
+			return kv_fail(err, KV_EXIT_USAGE, "KV cache dtype %s is laid out for latents of 512 + 64, not %u + %u",
+			               o->cache->name, model->kv_lora_rank, model->qk_rope_dim);
+		type->token_bytes = o->cache->mla_token_bytes;
+		type->metadata_bytes = 16;
+	}
+	type->token_bytes += index_bytes(model);
+	return 0;
+}
+
+/* Shapes of engine-semantics "State shapes"; the convolution keeps kernel - 1 positions and one more a draft token. */
+static void size_state(const struct kv_model *model, enum kv_mixer mixer, const struct kv_layout_options *o,
+                       struct layer_type *type)
+{
+	const struct kv_recurrent *s = &model->recurrent;
+	uint64_t channels, elements, groups;
+
+	switch (mixer) {
+	case KV_MIXER_MAMBA1:
+		channels = s->inner;
+		elements = (uint64_t)s->inner * s->d_state;
+		break;
+	case KV_MIXER_MAMBA2:
+		groups = kv_ceil_div(s->key_heads, o->tensor_parallel) * o->tensor_parallel;
+		channels = s->inner + 2 * groups * s->d_state;
+		elements = (uint64_t)s->value_heads * s->value_dim * s->d_state;
+		break;
+	default:
+		channels = 2 * (uint64_t)s->key_heads * s->key_dim + (uint64_t)s->value_heads * s->value_dim;
+		elements = (uint64_t)s->value_heads * s->value_dim * s->key_dim;
+	}
+	type->state_bytes = (channels * (s->conv_kernel - 1 + o->speculative_tokens) * kv_dtype_bits(s->conv_dtype)
+	                     + elements * kv_dtype_bits(s->state_dtype)) / 8 / o->tensor_parallel;
+}
+
+static enum kv_group_kind kind_of(enum kv_mixer mixer, bool whole_context)
+{
+	switch (mixer) {
+	case KV_MIXER_FULL: return KV_GROUP_FULL;
+	case KV_MIXER_MLA: return KV_GROUP_MLA;
+	case KV_MIXER_SLIDING: return whole_context ? KV_GROUP_FULL : KV_GROUP_SLIDING_WINDOW;
+	case KV_MIXER_CHUNKED: return whole_context ? KV_GROUP_FULL : KV_GROUP_CHUNKED_LOCAL;
+	default: return KV_GROUP_STATE;
+	}
+}
+
+static int size_layer(const struct kv_model *model, const struct kv_layer *layer, const struct kv_layout_options *o,
+                      struct layer_type *type, struct kv_error *err)
+{
+	*type = (struct layer_type){.kind = kind_of(layer->mixer, o->whole_context), .count = 1,
+	                            .block_size = o->block_size};
+	if (type->kind == KV_GROUP_SLIDING_WINDOW || type->kind == KV_GROUP_CHUNKED_LOCAL)
+		type->window = layer->window;
+	if (type->kind == KV_GROUP_STATE) {
+		size_state(model, layer->mixer, o, type);
+		return 0;
+	}
+	if (type->kind == KV_GROUP_MLA)
+		return size_mla(model, o, type, err);
+	if (o->cache->mla_token_bytes)
+		return kv_fail(err, KV_EXIT_USAGE, "KV cache dtype %s goes with MLA models only, and %s is none", o->cache->name,
+		               model->name);
+	size_attention(model, layer, o, type);
+	return 0;
+}
+
+static bool same_type(const struct layer_type *a, const struct layer_type *b)
+{
+	return a->kind == b->kind && a->window == b->window && a->token_bytes == b->token_bytes;
+}
+
+static int add_type(struct layer_types *types, const struct layer_type *type, const struct kv_model *model,
+                    struct kv_error *err)
+{
+	for (uint32_t i = 0; i < types->count; i++)
+		if (same_type(&types->type[i], type)) {
+			types->type[i].count++;
+			return 0;
+		}
+	if (types->count == KV_MAX_GROUPS)
+		return kv_fail(err, KV_EXIT_DATA, "%s has more than %d kinds of layers", model->name, KV_MAX_GROUPS);
+	types->type[types->count++] = *type;
+	return 0;
+}
+
+static int collect_types(const struct kv_model *model, const struct kv_layout_options *o, struct layer_types *types,
+                         struct kv_error *err)
+{
+	uint32_t end = o->layer_count ? o->first_layer + o->layer_count : model->layers;
+
+	if (o->mtp && end == model->layers)
+		end += model->mtp_layers;
+	for (uint32_t i = o->first_layer; i < end; i++) {
+		const struct kv_layer *layer = &model->layer[i];
+		struct layer_type type;
+
+		if (layer->mixer == KV_MIXER_NONE || layer->shares_kv_with >= 0)
+			continue;
+		if (size_layer(model, layer, o, &type, err) != 0 || add_type(types, &type, model, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool keeps_all(enum kv_group_kind kind)
+{
+	return kind == KV_GROUP_FULL || kind == KV_GROUP_MLA;
+}
+
+static void put_full_first(struct layer_types *types)
+{
+	for (uint32_t i = 1; i < types->count; i++)
+		for (uint32_t j = i; j > 0 && keeps_all(types->type[j].kind) && !keeps_all(types->type[j - 1].kind); j--) {
+			struct layer_type swap = types->type[j];
+
+			types->type[j] = types->type[j - 1];
+			types->type[j - 1] = swap;
+		}
+}
+
+/* Beside recurrent state the attention block grows until its page covers one state, which is padded to it. */
+static int unify_with_state(struct layer_types *types, const struct kv_model *model, const struct kv_layout_options *o,
+                            uint64_t *page, struct kv_error *err)
+{
+	struct layer_type *attention = NULL, *state = NULL;
+	uint64_t alignment;
+
+	for (uint32_t i = 0; i < types->count; i++) {
+		struct layer_type **slot = types->type[i].kind == KV_GROUP_STATE ? &state : &attention;
+
+		if (*slot)
+			return kv_fail(err, KV_EXIT_DATA, "%s has recurrent layers beside several kinds of attention: how an engine "
+			               "lays that out is not known", model->name);
+		*slot = &types->type[i];
+	}
+	if (!attention)
+		return kv_fail(err, KV_EXIT_DATA, "%s has recurrent layers only: there is no KV cache to size", model->name);
+	alignment = o->state_alignment ? o->state_alignment : attention->kind == KV_GROUP_MLA ? 128 : 16;
+	alignment *= kv_ceil_div(state->state_bytes, alignment * attention->token_bytes);
+	attention->block_size = (uint32_t)kv_max(alignment, o->block_size);
+	state->block_size = attention->block_size;
+	*page = attention->block_size * attention->token_bytes;
+	return 0;
+}
+
+static int unify_pages(struct layer_types *types, const struct kv_model *model, const struct kv_layout_options *o,
+                       uint64_t *page, struct kv_error *err)
+{
+	uint64_t largest = 0;
+
+	for (uint32_t i = 0; i < types->count; i++) {
+		if (types->type[i].kind == KV_GROUP_STATE)
+			return unify_with_state(types, model, o, page, err);
+		largest = kv_max(largest, types->type[i].token_bytes);
+	}
+	for (uint32_t i = 0; i < types->count; i++) {
+		if (largest % types->type[i].token_bytes)
+			return kv_fail(err, KV_EXIT_DATA, "%s has layers of %llu and of %llu bytes a token, and neither page is a whole "
+			               "multiple of the other", model->name, (unsigned long long)largest,
+			               (unsigned long long)types->type[i].token_bytes);
+		types->type[i].block_size *= (uint32_t)(largest / types->type[i].token_bytes);
+	}
+	*page = largest * o->block_size;
+	return 0;
+}
+
+static uint32_t group_size(const struct layer_types *types)
+{
+	uint32_t smallest = UINT32_MAX, largest = 0;
+
+	for (uint32_t i = 0; i < types->count; i++) {
+		smallest = types->type[i].count < smallest ? types->type[i].count : smallest;
+		largest = types->type[i].count > largest ? types->type[i].count : largest;
+	}
+	return 2 * (uint64_t)largest < 3 * (uint64_t)smallest ? largest : smallest;
+}
+
+static int spread(const struct layer_types *types, const struct kv_model *model, uint64_t page,
+                  struct kv_layout *layout, struct kv_error *err)
+{
+	uint32_t size = group_size(types);
+
+	layout->layer_slots = size;
+	layout->page_bytes = page * size;
+	for (uint32_t i = 0; i < types->count; i++) {
+		const struct layer_type *type = &types->type[i];
+		uint32_t groups = (uint32_t)kv_ceil_div(type->count, size);
+
+		if (layout->groups + groups > KV_MAX_GROUPS)
+			return kv_fail(err, KV_EXIT_DATA, "%s needs more than %d KV groups", model->name, KV_MAX_GROUPS);
+		for (uint32_t k = 0; k < groups; k++)
+			layout->group[layout->groups++] = (struct kv_group){
+				.kind = type->kind, .window = type->window, .block_size = type->block_size,
+				.layers = type->count / groups + (k < type->count % groups), .page_bytes = layout->page_bytes,
+			};
+		layout->padding_layers += groups * size - type->count;
+	}
+	return 0;
+}
+
+/* Types that keep every token share one block table, whatever their widths. */
+static bool all_keep(const struct layer_types *types)
+{
+	for (uint32_t i = 0; i < types->count; i++)
+		if (!keeps_all(types->type[i].kind))
+			return false;
+	return true;
+}
+
+static void put_in_one_group(const struct layer_types *types, uint32_t block_size, struct kv_layout *layout)
+{
+	struct kv_group *group = &layout->group[0];
+
+	*group = (struct kv_group){.kind = types->type[0].kind, .block_size = block_size};
+	for (uint32_t i = 0; i < types->count; i++)
+		group->layers += types->type[i].count;
+	group->page_bytes = layout->growing_bytes * block_size;
+	layout->groups = 1;
+	layout->layer_slots = group->layers;
+	layout->page_bytes = group->page_bytes;
+}
+
+static void sum_bytes(const struct layer_types *types, struct kv_layout *layout)
+{
+	for (uint32_t i = 0; i < types->count; i++) {
+		const struct layer_type *type = &types->type[i];
+
+		if (type->kind == KV_GROUP_STATE)
+			layout->state_bytes += type->state_bytes * type->count;
+		else if (keeps_all(type->kind))
+			layout->growing_bytes += type->token_bytes * type->count;
+		else
+			layout->windowed_bytes += type->token_bytes * type->count;
+		layout->metadata_bytes += type->metadata_bytes * type->count;
+	}
+}
+
+int kv_layout_plan(const struct kv_model *model, const struct kv_layout_options *options, struct kv_layout *layout,
+                   struct kv_error *err)
+{
+	struct layer_types types = {0};
+	uint64_t page = 0;
+
+	*layout = (struct kv_layout){.speculative_tokens = options->speculative_tokens,
+	                             .state_caching = options->state_caching};
+	if (kv_model_check_tp(model, options->tensor_parallel, err) != 0
+	    || collect_types(model, options, &types, err) != 0)
+		return -1;
+	if (types.count == 0)
+		return kv_fail(err, KV_EXIT_DATA, "%s has no layer with a KV cache of its own", model->name);
+	put_full_first(&types);
+	sum_bytes(&types, layout);
+	if (all_keep(&types)) {
+		put_in_one_group(&types, options->block_size, layout);
+		return 0;
+	}
+	if (unify_pages(&types, model, options, &page, err) != 0)
+		return -1;
+	return spread(&types, model, page, layout, err);
+}
+
+uint64_t kv_group_request_blocks(const struct kv_layout *layout, const struct kv_group *group, uint64_t tokens,
+                                 uint64_t in_flight)
+{
+	uint64_t whole = kv_ceil_div(tokens, group->block_size);
+
+	switch (group->kind) {
+	case KV_GROUP_SLIDING_WINDOW:
+		return kv_ceil_div(kv_min(group->window - 1 + in_flight, tokens), group->block_size) + 1;
+	case KV_GROUP_CHUNKED_LOCAL:
+		return kv_ceil_div(kv_min(group->window + in_flight, tokens), group->block_size);
+	case KV_GROUP_STATE:
+		if (layout->state_caching == KV_STATE_ALL)
+			return whole + layout->speculative_tokens;
+		return (layout->state_caching == KV_STATE_ALIGN ? 2 : 1) + layout->speculative_tokens;
+	default:
+		return whole;
+	}
+}
+
+uint64_t kv_layout_request_blocks(const struct kv_layout *layout, uint64_t tokens, uint64_t in_flight)
+{
+	uint64_t blocks = 0;
+
+	for (uint32_t i = 0; i < layout->groups; i++)
+		blocks += kv_group_request_blocks(layout, &layout->group[i], tokens, in_flight);
+	return blocks;
+}

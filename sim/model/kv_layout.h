@@ -1,0 +1,92 @@
+/* KV groups: layers that share a block table. All groups of a model draw blocks of one size from one pool.
+ *
+ * The grouping is vLLM's (kv_cache_utils.py, 2026-08): layers of one kind are spread over groups of g layers, g = the
+ * smallest kind's count, or the largest if that is below 1.5 times the smallest; short groups are padded. Kinds with
+ * smaller pages get larger blocks. All bytes are those of one tensor-parallel rank.
+ */
+#ifndef KV_SIM_KV_LAYOUT_H
+#define KV_SIM_KV_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/error.h"
+
+struct kv_model;
+
+enum kv_group_kind {
+	KV_GROUP_FULL,            /* full attention, multi-head to multi-query */
+	KV_GROUP_MLA,             /* behaves as full */
+	KV_GROUP_SLIDING_WINDOW,
+	KV_GROUP_CHUNKED_LOCAL,   /* sized, not yet simulated */
+	KV_GROUP_STATE            /* recurrent state: sized, not yet simulated */
+};
+
+struct kv_group {
+	enum kv_group_kind kind;
+	uint32_t layers;      /* real layers; a padded group has fewer than the page's layer slots */
+	uint32_t window;      /* tokens, sliding window (or chunk); 0 otherwise */
+	uint32_t block_size;  /* tokens */
+	uint64_t page_bytes;  /* bytes of one block of this group on one rank, all its layer slots */
+};
+
+#define KV_MAX_GROUPS 16
+
+const char *kv_group_kind_name(enum kv_group_kind kind);
+
+/* How one cached element is stored. */
+struct kv_cache_format {
+	const char *name;           /* as --kv-cache-dtype spells it */
+	uint32_t bits;              /* of an element; 0 = as wide as the model's dtype */
+	uint32_t scale_group;       /* elements that share a scale; 0 = none inside the cache */
+	uint32_t scale_bits;
+	uint32_t token_head_bytes;  /* scales of one token and head, once for keys and once for values */
+	uint32_t mla_token_bytes;   /* fixed size of an MLA token and layer; 0 = (latent + rope) elements */
+	bool lossy;
+	const char *source;
+};
+
+/* "auto" is the model's dtype. NULL with err filled for an unknown name. */
+const struct kv_cache_format *kv_cache_format_find(const char *name, struct kv_error *err);
+
+/* How many states a request keeps in a group of recurrent layers. */
+enum kv_state_caching { KV_STATE_SINGLE, KV_STATE_ALIGN, KV_STATE_ALL };
+
+struct kv_layout_options {
+	uint32_t block_size;              /* tokens */
+	uint32_t tensor_parallel;
+	const struct kv_cache_format *cache;
+	bool whole_context;               /* no groups: windowed layers hold their whole context like full ones */
+	bool mtp;                         /* cache the multi-token prediction layers too */
+	uint32_t speculative_tokens;      /* widens the convolution state, adds states to a request */
+	enum kv_state_caching state_caching;
+	uint32_t state_alignment;         /* attention blocks beside state are multiples of this; 0 = 16, 128 with MLA */
+	uint32_t first_layer, layer_count;/* the pipeline stage; count 0 = all layers */
+};
+
+struct kv_layout {
+	uint32_t groups;
+	struct kv_group group[KV_MAX_GROUPS];  /* full and MLA first */
+	uint32_t layer_slots;      /* g */
+	uint64_t page_bytes;       /* of one block id, equal in all groups */
+	uint64_t growing_bytes;    /* per token: layers that keep every token */
+	uint64_t windowed_bytes;   /* per token inside the window: sliding and chunked layers */
+	uint64_t state_bytes;      /* per sequence: one state of every recurrent layer, without padding */
+	uint64_t metadata_bytes;   /* scales, as part of growing and windowed bytes per token */
+	uint32_t padding_layers;   /* layer slots without a layer */
+	uint32_t speculative_tokens;
+	enum kv_state_caching state_caching;
+};
+
+/* Fails with KV_EXIT_USAGE where sizes cannot be unified or a format does not go with the model. */
+int kv_layout_plan(const struct kv_model *model, const struct kv_layout_options *options, struct kv_layout *layout,
+                   struct kv_error *err);
+
+/* Most blocks that a request of `tokens` tokens holds in a group; in_flight = tokens scheduled and not yet computed
+ * (max_num_batched_tokens, twice that with asynchronous scheduling). */
+uint64_t kv_group_request_blocks(const struct kv_layout *layout, const struct kv_group *group, uint64_t tokens,
+                                 uint64_t in_flight);
+/* The same over all groups. */
+uint64_t kv_layout_request_blocks(const struct kv_layout *layout, uint64_t tokens, uint64_t in_flight);
+
+#endif

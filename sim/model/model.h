@@ -1,0 +1,150 @@
+/* A model's shape, read from a Hugging Face config.json or from a built-in file of the same form
+ * (sim/profiles/models/). Enough for the KV layout, weight bytes and step times; nothing depends on an engine.
+ *
+ * Nothing is guessed silently: what the file does not say and a rule supplied stands in `notes`, one sentence each.
+ * head_dim is read; it is derived (and noted) only for architectures whose Hugging Face class derives it.
+ */
+#ifndef KV_SIM_MODEL_H
+#define KV_SIM_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/error.h"
+
+/* What mixes tokens in a layer. */
+enum kv_mixer {
+	KV_MIXER_FULL,
+	KV_MIXER_SLIDING,    /* each token sees the last `window` tokens, itself included */
+	KV_MIXER_CHUNKED,    /* each token sees its own chunk of `window` tokens up to itself */
+	KV_MIXER_MLA,        /* latent attention: one compressed vector a token */
+	KV_MIXER_MAMBA1,
+	KV_MIXER_MAMBA2,
+	KV_MIXER_DELTA_NET,  /* gated delta net */
+	KV_MIXER_KDA,        /* Kimi delta attention */
+	KV_MIXER_NONE,       /* feed-forward only (Nemotron-H) */
+	KV_MIXERS
+};
+
+const char *kv_mixer_name(enum kv_mixer mixer);
+
+enum kv_ffn { KV_FFN_NONE, KV_FFN_DENSE, KV_FFN_MOE };
+
+struct kv_layer {
+	enum kv_mixer mixer;
+	uint32_t q_heads;       /* attention only; 0 for the others, as in the next three */
+	uint32_t kv_heads;      /* 1 for MLA */
+	uint32_t head_dim;      /* of queries and keys (nope + rope for MLA) */
+	uint32_t v_head_dim;
+	uint32_t window;        /* tokens; 0 unless sliding or chunked */
+	int32_t shares_kv_with; /* index of the layer whose keys and values it reads; -1 = its own */
+	enum kv_ffn ffn;
+	uint32_t ffn_size;      /* inner width: of the dense FFN, or of one expert */
+};
+
+enum kv_dtype {
+	KV_DTYPE_F32, KV_DTYPE_BF16, KV_DTYPE_F16, KV_DTYPE_FP8, KV_DTYPE_INT8, KV_DTYPE_INT4, KV_DTYPE_NVFP4,
+	KV_DTYPE_MXFP4, KV_DTYPES
+};
+
+/* Names as in configs and flags: float32, bfloat16, float16, fp8, int8, int4, nvfp4, mxfp4. */
+const char *kv_dtype_name(enum kv_dtype dtype);
+/* Accepts "torch." before and the usual short forms (bf16, fp16, half, float, fp8_e4m3, ...). -1 if unknown. */
+int kv_dtype_parse(const char *text, enum kv_dtype *out);
+/* Bits of one element, scales not included. */
+uint32_t kv_dtype_bits(enum kv_dtype dtype);
+
+/* How the weights of linear layers are stored; what the patterns in `skip` match stays in the model's dtype. */
+struct kv_quantization {
+	enum kv_dtype dtype;      /* of quantised weights; the model's dtype = not quantised */
+	char *method;             /* quant_method as the config spells it; NULL = none */
+	uint32_t group_size;      /* weights that share a scale along the input; 0 = a whole output row or tensor */
+	uint32_t block_rows;      /* output rows that share a scale (fp8 blocks); 1 = each its own, 0 = the tensor */
+	uint32_t scale_bits;      /* of one scale */
+	uint32_t zero_bits;       /* of one zero point; 0 = none */
+	char **skip;              /* module names, "re:" patterns or last components; ends with NULL; may be NULL */
+};
+
+/* Recurrent layers; all layers of one model are alike. Elements before tensor parallelism. */
+struct kv_recurrent {
+	uint32_t key_heads, value_heads;   /* delta nets and KDA; Mamba-2: groups, heads */
+	uint32_t key_dim, value_dim;       /* of one head; Mamba-2: d_state, head dim */
+	uint32_t inner;                    /* Mamba: expanded width */
+	uint32_t d_state;                  /* Mamba */
+	uint32_t dt_rank;                  /* Mamba-1 */
+	uint32_t conv_kernel;
+	enum kv_dtype conv_dtype;          /* the model's dtype unless the config says otherwise */
+	enum kv_dtype state_dtype;         /* of the recurrent part */
+	bool state_dtype_given;            /* false: the engine decides */
+};
+
+enum kv_qk_norm { KV_QK_NORM_NONE, KV_QK_NORM_HEAD, KV_QK_NORM_FULL };
+
+/* Which small tensors the family's layers have beside the matrices. */
+struct kv_weight_traits {
+	bool qkv_bias, o_bias, ffn_bias;
+	bool norm_bias;              /* LayerNorm instead of RMSNorm */
+	uint32_t norms;              /* of hidden width in a layer */
+	enum kv_qk_norm qk_norm;     /* one norm of a head's width, or of all heads' */
+	bool attention_gate;         /* the query projection also yields an output gate */
+	bool attention_sinks;        /* one learned logit a head */
+	bool router_bias, expert_bias;
+	bool shared_expert_gate;
+	bool learned_positions;      /* a position table (OPT) */
+	bool embedding_norm;         /* a norm after the embedding (BLOOM) */
+	bool head_bias;              /* the output head has a bias (Phi-2) */
+	bool mamba_norms;            /* norms of dt, B and C (Jamba) */
+	bool keys_are_values;        /* full-attention layers have no value projection (Gemma 4) */
+};
+
+struct kv_model {
+	char *name;              /* built-in name, or the file's path */
+	char *architecture;      /* architectures[0]; "" = none */
+	char *family;            /* model_type of the text part */
+	char *source;            /* where the shape is from: "config.json" or what the built-in file says */
+	bool known_family;
+
+	uint32_t layers;         /* decoder layers, without MTP layers */
+	struct kv_layer *layer;  /* layers + mtp_layers of them */
+	uint32_t mtp_layers;     /* multi-token prediction; loaded and cached only with speculative decoding */
+	uint32_t hidden;
+	uint32_t q_heads, kv_heads, head_dim;  /* those of the first attention layer */
+	uint32_t ffn_size;       /* dense FFN width; 0 where all layers are experts */
+	uint32_t ffn_matrices;   /* 3 = gated, 2 = plain */
+	uint32_t vocab;
+	uint32_t max_position;   /* context limit in tokens; 0 = the config does not say */
+	bool tied_embeddings;
+
+	uint32_t experts, experts_used;        /* 0 = dense model */
+	uint32_t expert_size;                  /* inner width of one expert */
+	uint32_t shared_experts_size;          /* summed inner width of the experts that always run */
+
+	uint32_t q_lora_rank, kv_lora_rank;    /* MLA; kv_lora_rank 0 = no MLA, q_lora_rank 0 = q is not compressed */
+	uint32_t qk_nope_dim, qk_rope_dim, v_head_dim;
+	uint32_t index_heads, index_head_dim;  /* sparse attention indexer (DeepSeek-V3.2); 0 = none */
+
+	struct kv_recurrent recurrent;         /* zero without recurrent layers */
+
+	enum kv_dtype dtype;
+	struct kv_quantization quantization;
+	struct kv_weight_traits traits;
+
+	char **notes;            /* assumptions, to be printed */
+	size_t note_count;
+};
+
+/* A built-in name or alias (case and "owner/" do not matter), or the path of a config.json (it ends in .json or is a
+ * file that exists, or a folder that holds a config.json). NULL with err filled: unknown names (the nearest are
+ * listed), unreadable files, and every field that is missing or makes no sense. */
+struct kv_model *kv_model_load(const char *name_or_path, struct kv_error *err);
+
+/* The same from text; label names it in errors and becomes the model's name. */
+struct kv_model *kv_model_parse(const char *text, const char *label, struct kv_error *err);
+
+void kv_model_free(struct kv_model *model);
+
+/* Checks that heads and experts can be split over tp ranks; KV heads may be replicated. */
+int kv_model_check_tp(const struct kv_model *model, uint32_t tp, struct kv_error *err);
+
+#endif

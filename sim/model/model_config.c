@@ -1,0 +1,338 @@
+#include "config.h"
+
+#include "sim/model/model_config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/memory.h"
+
+void kv_model_note(struct kv_model *model, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	model->notes = kv_realloc(model->notes, model->note_count + 1, sizeof *model->notes);
+	model->notes[model->note_count++] = kv_strdup(text);
+}
+
+static void read_identity(struct kv_model_reader *r, json_t *root)
+{
+	struct kv_model *m = r->model;
+	const json_t *architecture = json_array_get(json_object_get(root, "architectures"), 0);
+	const json_t *built_in = json_object_get(root, "kvsim");
+	const char *source = json_string_value(json_object_get(built_in, "source"));
+
+	m->architecture = kv_strdup(json_is_string(architecture) ? json_string_value(architecture) : "");
+	m->family = kv_strdup(kv_field_text(&r->f, "model_type", ""));
+	m->source = kv_strdup(source ? source : "config.json");
+	r->family = kv_family_find(m->family);
+	m->known_family = r->family != NULL;
+	if (!r->family) {
+		r->family = &kv_family_unknown;
+		kv_model_note(m, "model_type \"%s\" is unknown: taken for a decoder with gated feed-forward, two RMS norms a layer "
+		              "and full attention", m->family);
+	}
+}
+
+static void read_head_dim(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+
+	m->head_dim = kv_field_count(&r->f, "head_dim|kv_channels|attention_head_dim", 1, KV_MAX_WIDTH, 0);
+	if (m->head_dim || r->f.failed)
+		return;
+	if (!r->family->head_dim_derived || m->hidden % m->q_heads) {
+		kv_field_fail(&r->f, "head_dim", "is missing, and hidden_size / num_attention_heads (%u / %u) is not the rule of "
+		              "model_type \"%s\": add head_dim", m->hidden, m->q_heads, m->family);
+		return;
+	}
+	m->head_dim = m->hidden / m->q_heads;
+	kv_model_note(m, "head_dim is missing: %u = hidden_size / num_attention_heads assumed, the rule of model_type \"%s\"",
+	              m->head_dim, m->family);
+}
+
+static void read_kv_heads(struct kv_model_reader *r)
+{
+	static const char names[] = "num_key_value_heads|num_kv_heads|n_head_kv|multi_query_group_num";
+	struct kv_model *m = r->model;
+	bool one = !strcmp(m->family, "falcon") && kv_field_bool(&r->f, "multi_query", true)
+	           && !kv_field_bool(&r->f, "new_decoder_architecture", false);
+
+	if (one)
+		m->kv_heads = 1;
+	else if (kv_field(&r->f, names))
+		m->kv_heads = kv_field_count(&r->f, names, 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	else {
+		m->kv_heads = m->q_heads;
+		kv_model_note(m, "num_key_value_heads is missing: %u assumed, one for every query head (multi-head attention)",
+		              m->kv_heads);
+	}
+	if (!r->f.failed && m->q_heads % m->kv_heads)
+		kv_field_fail(&r->f, "num_key_value_heads", "is %u: it must divide num_attention_heads, which is %u",
+		              m->kv_heads, m->q_heads);
+}
+
+static void read_mla(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+
+	m->kv_lora_rank = kv_field_count(&r->f, "kv_lora_rank", 1, KV_MAX_WIDTH, 0);
+	if (!m->kv_lora_rank)
+		return;
+	m->q_lora_rank = kv_field_count(&r->f, "q_lora_rank", 0, KV_MAX_WIDTH, 0);
+	m->qk_nope_dim = kv_field_count(&r->f, "qk_nope_head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	m->qk_rope_dim = kv_field_count(&r->f, "qk_rope_head_dim", 0, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	m->v_head_dim = kv_field_count(&r->f, "v_head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	m->index_heads = kv_field_count(&r->f, "index_n_heads", 0, KV_MAX_HEADS, 0);
+	m->index_head_dim = kv_field_count(&r->f, "index_head_dim", 0, KV_MAX_WIDTH, 0);
+}
+
+static void read_attention(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+
+	m->q_heads = kv_field_count(&r->f, "num_attention_heads|n_head|n_heads", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	read_mla(r);
+	if (r->f.failed)
+		return;
+	if (m->kv_lora_rank) {
+		m->kv_heads = 1;
+		m->head_dim = m->qk_nope_dim + m->qk_rope_dim;
+		return;
+	}
+	read_head_dim(r);
+	read_kv_heads(r);
+	m->v_head_dim = m->head_dim;
+}
+
+static void read_ffn_size(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+	bool four_times = !strcmp(m->family, "falcon") || !strcmp(m->family, "bloom");
+
+	m->ffn_matrices = r->family->ffn_matrices;
+	m->ffn_size = kv_field_count(&r->f, "intermediate_size_mlp|intermediate_size|ffn_dim|ffn_hidden_size|n_inner", 0,
+	                             KV_MAX_WIDTH, four_times ? 4 * m->hidden : KV_FIELD_REQUIRED);
+	if (!strcmp(m->family, "qwen"))
+		m->ffn_size /= 2;  /* its class counts the gate and up projections together */
+}
+
+static void read_experts(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+	uint32_t shared;
+
+	m->experts = kv_field_count(&r->f, "n_routed_experts|num_local_experts|num_experts", 0, KV_MAX_EXPERTS, 0);
+	if (m->experts <= 1 || !kv_field_bool(&r->f, "enable_moe_block", true)) {
+		m->experts = 0;
+		return;
+	}
+	m->experts_used = kv_field_count(&r->f, "num_experts_per_tok|num_experts_per_token|top_k_experts|moe_topk", 1,
+	                                 m->experts, KV_FIELD_REQUIRED);
+	m->expert_size = kv_field_count(&r->f, "moe_intermediate_size|intermediate_size", 1, KV_MAX_WIDTH,
+	                                KV_FIELD_REQUIRED);
+	shared = kv_field_count(&r->f, "n_shared_experts|num_shared_experts", 0, KV_MAX_EXPERTS, 0);
+	m->shared_experts_size = kv_field_count(&r->f, "shared_expert_intermediate_size|moe_shared_expert_intermediate_size|"
+	                                        "shared_intermediate_size", 0, KV_MAX_WIDTH, shared * m->expert_size);
+	if (!strcmp(r->family->model_type, "llama4_text"))
+		m->shared_experts_size = m->expert_size;
+	if (!strcmp(r->family->model_type, "gemma4_text"))
+		m->shared_experts_size = m->ffn_size;
+}
+
+static void read_state_dtype(struct kv_model_reader *r)
+{
+	struct kv_recurrent *state = &r->model->recurrent;
+	const char *text = kv_field_text(&r->f, "mamba_ssm_dtype|mamba_ssm_cache_dtype", NULL);
+
+	state->conv_dtype = state->state_dtype = r->model->dtype;
+	if (!text || r->f.failed)
+		return;
+	state->state_dtype_given = true;
+	if (kv_dtype_parse(text, &state->state_dtype) != 0)
+		kv_field_fail(&r->f, "mamba_ssm_dtype", "is \"%s\": it must be float32, bfloat16 or float16", text);
+}
+
+static void read_delta_net(struct kv_model_reader *r)
+{
+	struct kv_recurrent *state = &r->model->recurrent;
+
+	state->key_heads = kv_field_count(&r->f, "linear_num_key_heads", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	state->value_heads = kv_field_count(&r->f, "linear_num_value_heads", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	state->key_dim = kv_field_count(&r->f, "linear_key_head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	state->value_dim = kv_field_count(&r->f, "linear_value_head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	state->conv_kernel = kv_field_count(&r->f, "linear_conv_kernel_dim", 1, 64, KV_FIELD_REQUIRED);
+}
+
+static void read_kda(struct kv_model_reader *r)
+{
+	struct kv_recurrent *state = &r->model->recurrent;
+	struct kv_fields f = r->f;
+
+	f.object = kv_field(&r->f, "linear_attn_config");
+	f.outer = NULL;
+	if (!json_is_object(f.object)) {
+		kv_field_fail(&r->f, "linear_attn_config", "is missing: it holds num_heads, head_dim and full_attn_layers");
+		return;
+	}
+	state->key_heads = state->value_heads = kv_field_count(&f, "num_heads", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	state->key_dim = state->value_dim = kv_field_count(&f, "head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	state->conv_kernel = kv_field_count(&f, "short_conv_kernel_size", 1, 64, KV_FIELD_REQUIRED);
+	r->f.failed = f.failed;
+}
+
+static void read_mamba1(struct kv_model_reader *r)
+{
+	struct kv_recurrent *state = &r->model->recurrent;
+
+	state->inner = r->model->hidden * kv_field_count(&r->f, "mamba_expand|expand", 1, 64, KV_FIELD_REQUIRED);
+	state->d_state = kv_field_count(&r->f, "mamba_d_state|state_size|ssm_state_size", 1, KV_MAX_WIDTH,
+	                                KV_FIELD_REQUIRED);
+	state->conv_kernel = kv_field_count(&r->f, "mamba_d_conv|conv_kernel", 1, 64, KV_FIELD_REQUIRED);
+	if (json_is_string(kv_field(&r->f, "mamba_dt_rank")))
+		state->dt_rank = (r->model->hidden + 15) / 16;  /* "auto" */
+	else
+		state->dt_rank = kv_field_count(&r->f, "mamba_dt_rank", 1, KV_MAX_WIDTH, (r->model->hidden + 15) / 16);
+}
+
+static void read_mamba2(struct kv_model_reader *r)
+{
+	struct kv_recurrent *state = &r->model->recurrent;
+
+	state->key_heads = kv_field_count(&r->f, "n_groups|mamba_n_groups", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	state->value_heads = kv_field_count(&r->f, "mamba_num_heads|mamba_n_heads", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	state->value_dim = kv_field_count(&r->f, "mamba_head_dim|mamba_d_head", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	state->d_state = kv_field_count(&r->f, "ssm_state_size|mamba_d_state", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	state->key_dim = state->d_state;
+	state->conv_kernel = kv_field_count(&r->f, "conv_kernel|mamba_d_conv", 1, 64, KV_FIELD_REQUIRED);
+	state->inner = state->value_heads * state->value_dim;
+}
+
+static void read_recurrent(struct kv_model_reader *r)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++)
+		any |= r->model->layer[i].mixer == r->family->recurrent && r->family->recurrent != KV_MIXER_NONE;
+	if (!any || r->f.failed)
+		return;
+	switch (r->family->recurrent) {
+	case KV_MIXER_DELTA_NET: read_delta_net(r); break;
+	case KV_MIXER_KDA: read_kda(r); break;
+	case KV_MIXER_MAMBA1: read_mamba1(r); break;
+	case KV_MIXER_MAMBA2: read_mamba2(r); break;
+	default: break;
+	}
+	read_state_dtype(r);
+}
+
+static bool has_bias(struct kv_model_reader *r, enum kv_bias rule, const char *names)
+{
+	if (rule == KV_BIAS_NO || rule == KV_BIAS_YES)
+		return rule == KV_BIAS_YES;
+	return kv_field_bool(&r->f, names, rule == KV_BIAS_UNLESS_SET);
+}
+
+static void read_traits(struct kv_model_reader *r)
+{
+	struct kv_weight_traits *t = &r->model->traits;
+
+	*t = r->family->traits;
+	t->qkv_bias = has_bias(r, r->family->qkv_bias, "attention_bias|bias");
+	t->o_bias = has_bias(r, r->family->o_bias, "attention_bias|bias");
+	t->ffn_bias = has_bias(r, r->family->ffn_bias, "mlp_bias|bias");
+	if (!strcmp(r->family->model_type, "falcon") && kv_field_bool(&r->f, "new_decoder_architecture", false))
+		t->norms = 2;
+	if (!strcmp(r->family->model_type, "glm4_moe") && kv_field_bool(&r->f, "use_qk_norm", false))
+		t->qk_norm = KV_QK_NORM_HEAD;
+	t->keys_are_values = kv_field_bool(&r->f, "attention_k_eq_v", false);
+}
+
+static void read_output(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+	const char *dtype = kv_field_text(&r->f, "torch_dtype|dtype", NULL);
+
+	m->vocab = kv_field_count(&r->f, "vocab_size|padded_vocab_size", 1, KV_MAX_VOCAB, KV_FIELD_REQUIRED);
+	m->max_position = kv_field_count(&r->f, "max_position_embeddings|n_positions|seq_length|max_sequence_length|n_ctx", 1,
+	                                 KV_MAX_POSITION, 0);
+	m->tied_embeddings = kv_field_bool(&r->f, "tie_word_embeddings", r->family->tied);
+	if (!kv_field(&r->f, "tie_word_embeddings"))
+		kv_model_note(m, "tie_word_embeddings is missing: %s assumed, %s", r->family->tied ? "true" : "false",
+		              m->known_family ? "the default of the model's class" : "which counts the output head apart");
+	m->dtype = KV_DTYPE_BF16;
+	if (!dtype)
+		kv_model_note(m, "torch_dtype is missing: bfloat16 assumed");
+	else if (kv_dtype_parse(dtype, &m->dtype) != 0)
+		kv_field_fail(&r->f, "torch_dtype", "is \"%s\": it must be float32, bfloat16 or float16", dtype);
+}
+
+static json_t *text_part(json_t *root)
+{
+	static const char *const names[] = {"text_config", "llm_config", "language_config"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (json_is_object(json_object_get(root, names[i])))
+			return json_object_get(root, names[i]);
+	return NULL;
+}
+
+static void read_model(struct kv_model_reader *r, json_t *root)
+{
+	struct kv_model *m = r->model;
+
+	read_identity(r, root);
+	if (r->f.outer)
+		kv_model_note(m, "only the text part of a multimodal model is counted");
+	m->layers = kv_field_count(&r->f, "num_hidden_layers|n_layer|n_layers|num_layers", 1, KV_MAX_LAYERS,
+	                           KV_FIELD_REQUIRED);
+	m->mtp_layers = kv_field_count(&r->f, "num_nextn_predict_layers|mtp_num_hidden_layers", 0, KV_MAX_LAYERS, 0);
+	m->hidden = kv_field_count(&r->f, "hidden_size|n_embd|n_embed|d_model", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	if (!r->f.failed)
+		read_attention(r);
+	if (!r->f.failed)
+		read_ffn_size(r);
+	read_experts(r);
+	read_output(r);
+	if (!r->f.failed)
+		kv_model_read_layers(r);
+	read_recurrent(r);
+	read_traits(r);
+	kv_model_read_quantization(r);
+}
+
+struct kv_model *kv_model_parse(const char *text, const char *label, struct kv_error *err)
+{
+	json_error_t where;
+	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+	struct kv_model_reader r = {.f = {.label = label, .err = err}};
+
+	if (!root) {
+		kv_fail(err, KV_EXIT_DATA, "%s:%d:%d: not JSON: %s", label, where.line, where.column, where.text);
+		return NULL;
+	}
+	if (!json_is_object(root)) {
+		kv_fail(err, KV_EXIT_DATA, "%s: not a JSON object: a Hugging Face config.json is expected", label);
+		json_decref(root);
+		return NULL;
+	}
+	r.model = kv_calloc(1, sizeof *r.model);
+	r.model->name = kv_strdup(label);
+	r.f.object = text_part(root);
+	r.f.outer = r.f.object ? root : NULL;
+	if (!r.f.object)
+		r.f.object = root;
+	read_model(&r, root);
+	json_decref(root);
+	if (r.f.failed) {
+		kv_model_free(r.model);
+		return NULL;
+	}
+	return r.model;
+}

@@ -1,0 +1,27 @@
+/* Internal to the model reader: what its files share. */
+#ifndef KV_SIM_MODEL_CONFIG_H
+#define KV_SIM_MODEL_CONFIG_H
+
+#include "sim/base/config_fields.h"
+#include "sim/model/model.h"
+#include "sim/model/model_family.h"
+
+struct kv_model_reader {
+	struct kv_fields f;
+	struct kv_model *model;
+	const struct kv_family *family;
+};
+
+/* Adds a sentence about something that the file does not say. */
+void kv_model_note(struct kv_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Fills model->layer: mixers, windows, attention shapes and feed-forward kinds. */
+void kv_model_read_layers(struct kv_model_reader *r);
+
+/* Fills model->quantization from quantization_config. */
+void kv_model_read_quantization(struct kv_model_reader *r);
+
+enum { KV_MAX_LAYERS = 4096, KV_MAX_HEADS = 65536, KV_MAX_WIDTH = 1 << 20, KV_MAX_EXPERTS = 65536,
+       KV_MAX_VOCAB = 1 << 26, KV_MAX_POSITION = 1 << 30 };
+
+#endif

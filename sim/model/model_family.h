@@ -1,0 +1,49 @@
+/* What each model_type means beyond its numbers: defaults of its Hugging Face class, which layers are windowed or
+ * recurrent, and which small tensors its layers have. From the configuration and modelling classes of transformers. */
+#ifndef KV_SIM_MODEL_FAMILY_H
+#define KV_SIM_MODEL_FAMILY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/model/model.h"
+
+enum kv_bias {
+	KV_BIAS_NO,
+	KV_BIAS_YES,
+	KV_BIAS_IF_SET,     /* the config's attention_bias / mlp_bias / bias, false where missing */
+	KV_BIAS_UNLESS_SET  /* the same, true where missing */
+};
+
+/* Which layers are what where the config has no layer_types. */
+enum kv_layer_rule {
+	KV_LAYERS_FULL,             /* sliding_window means nothing to the class */
+	KV_LAYERS_ALL_SLIDING,      /* if sliding_window is set */
+	KV_LAYERS_EVEN_SLIDING,     /* 0, 2, 4, ... */
+	KV_LAYERS_PATTERN,          /* every sliding_window_pattern-th (default 6) is full */
+	KV_LAYERS_LATE_SLIDING,     /* with use_sliding_window: from max_window_layers on (Qwen) */
+	KV_LAYERS_CHUNKED,          /* no_rope_layers says 1 = chunked; default: every fourth is full (Llama 4) */
+	KV_LAYERS_LINEAR_INTERVAL,  /* every full_attention_interval-th (default 4) is full, the others linear */
+	KV_LAYERS_JAMBA,            /* attn_layer_period and attn_layer_offset */
+	KV_LAYERS_HYBRID_PATTERN,   /* hybrid_override_pattern: M Mamba-2, * attention, - and E feed-forward */
+	KV_LAYERS_KIMI_LINEAR       /* linear_attn_config.full_attn_layers, counted from 1 */
+};
+
+struct kv_family {
+	const char *model_type;
+	bool head_dim_derived;       /* the class computes hidden_size / num_attention_heads where it is missing */
+	enum kv_bias qkv_bias, o_bias, ffn_bias;
+	uint32_t ffn_matrices;
+	bool tied;                   /* tie_word_embeddings where missing */
+	enum kv_layer_rule layers;
+	enum kv_mixer recurrent;     /* what a linear or mamba layer of the family is; KV_MIXER_NONE = it has none */
+	struct kv_weight_traits traits;  /* the bias fields are filled from the rules above */
+};
+
+/* NULL if unknown. */
+const struct kv_family *kv_family_find(const char *model_type);
+
+/* What an unknown model_type is taken for: gated feed-forward, two RMS norms, no biases, head_dim not derived. */
+extern const struct kv_family kv_family_unknown;
+
+#endif

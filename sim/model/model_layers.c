@@ -1,0 +1,321 @@
+#include "config.h"
+
+#include "sim/model/model_config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/memory.h"
+
+static uint32_t attention_window(struct kv_model_reader *r)
+{
+	return kv_field_count(&r->f, "sliding_window|sliding_window_size", 1, KV_MAX_POSITION, 0);
+}
+
+static void set_sliding(struct kv_model_reader *r, uint32_t i)
+{
+	struct kv_layer *layer = &r->model->layer[i];
+
+	layer->window = attention_window(r);
+	if (layer->window)
+		layer->mixer = KV_MIXER_SLIDING;
+	else
+		kv_field_fail(&r->f, "sliding_window", "is missing, but layer %u is a sliding one: add it (tokens)", i);
+}
+
+static void set_chunked(struct kv_model_reader *r, uint32_t i)
+{
+	r->model->layer[i].mixer = KV_MIXER_CHUNKED;
+	r->model->layer[i].window = kv_field_count(&r->f, "attention_chunk_size", 1, KV_MAX_POSITION, KV_FIELD_REQUIRED);
+}
+
+static void set_recurrent(struct kv_model_reader *r, uint32_t i, const char *type)
+{
+	r->model->layer[i].mixer = r->family->recurrent;
+	if (r->family->recurrent == KV_MIXER_NONE)
+		kv_field_fail(&r->f, "layer_types", "has \"%s\" at layer %u, and the state of such a layer is not known for "
+		              "model_type \"%s\"", type, i, r->model->family);
+}
+
+static void set_by_type(struct kv_model_reader *r, uint32_t i, const char *type)
+{
+	if (!strcmp(type, "full_attention") || !strcmp(type, "attention"))
+		return;
+	if (!strcmp(type, "sliding_attention"))
+		set_sliding(r, i);
+	else if (!strcmp(type, "chunked_attention"))
+		set_chunked(r, i);
+	else if (!strcmp(type, "linear_attention") || !strcmp(type, "mamba"))
+		set_recurrent(r, i, type);
+	else if (!strcmp(type, "mlp") || !strcmp(type, "moe"))
+		r->model->layer[i].mixer = KV_MIXER_NONE;
+	else
+		kv_field_fail(&r->f, "layer_types", "has \"%.40s\" at layer %u: known are full_attention, attention, "
+		              "sliding_attention, chunked_attention, linear_attention, mamba, mlp and moe", type, i);
+}
+
+static void by_layer_types(struct kv_model_reader *r)
+{
+	json_t *types = kv_field_list(&r->f, "layer_types|layers_block_type", r->model->layers);
+
+	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++) {
+		const char *type = json_string_value(json_array_get(types, i));
+
+		if (type)
+			set_by_type(r, i, type);
+		else
+			kv_field_fail(&r->f, "layer_types", "has an element that is no string at layer %u", i);
+	}
+}
+
+static void by_chunk_pattern(struct kv_model_reader *r)
+{
+	json_t *list = json_array_size(kv_field(&r->f, "no_rope_layers"))
+	               ? kv_field_list(&r->f, "no_rope_layers", r->model->layers) : NULL;
+	uint32_t interval = kv_field_count(&r->f, "nope_layer_interval|no_rope_layer_interval", 1, KV_MAX_LAYERS, 4);
+
+	if (!kv_field(&r->f, "attention_chunk_size"))
+		return;
+	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++)
+		if (list ? json_integer_value(json_array_get(list, i)) != 0 : (i + 1) % interval != 0)
+			set_chunked(r, i);
+}
+
+static void by_jamba_period(struct kv_model_reader *r)
+{
+	uint32_t period = kv_field_count(&r->f, "attn_layer_period", 1, KV_MAX_LAYERS, KV_FIELD_REQUIRED);
+	uint32_t offset = kv_field_count(&r->f, "attn_layer_offset", 0, KV_MAX_LAYERS, KV_FIELD_REQUIRED);
+
+	for (uint32_t i = 0; i < r->model->layers; i++)
+		if (i % period != offset)
+			r->model->layer[i].mixer = KV_MIXER_MAMBA1;
+}
+
+static void by_hybrid_pattern(struct kv_model_reader *r)
+{
+	const char *pattern = kv_field_text(&r->f, "hybrid_override_pattern", "");
+
+	if (!r->f.failed && strlen(pattern) != r->model->layers)
+		kv_field_fail(&r->f, "hybrid_override_pattern", "has %zu letters: it must have %u, one a layer", strlen(pattern),
+		              r->model->layers);
+	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++) {
+		if (!strchr("M*-E", pattern[i]))
+			kv_field_fail(&r->f, "hybrid_override_pattern", "has '%c' at layer %u: known are M, *, - and E", pattern[i], i);
+		if (pattern[i] != '*')
+			r->model->layer[i].mixer = pattern[i] == 'M' ? KV_MIXER_MAMBA2 : KV_MIXER_NONE;
+	}
+}
+
+static void by_full_layer_list(struct kv_model_reader *r)
+{
+	json_t *settings = kv_field(&r->f, "linear_attn_config");
+	json_t *full = json_object_get(settings, "full_attn_layers");
+	size_t at;
+	json_t *value;
+
+	if (!json_is_array(full)) {
+		kv_field_fail(&r->f, "linear_attn_config", "lacks the list full_attn_layers");
+		return;
+	}
+	for (uint32_t i = 0; i < r->model->layers; i++)
+		r->model->layer[i].mixer = KV_MIXER_KDA;
+	json_array_foreach(full, at, value) {
+		json_int_t number = json_integer_value(value);
+
+		if (number < 1 || number > r->model->layers) {
+			kv_field_fail(&r->f, "linear_attn_config", "has %lld in full_attn_layers: layers count from 1 to %u",
+			              (long long)number, r->model->layers);
+			return;
+		}
+		r->model->layer[number - 1].mixer = KV_MIXER_FULL;
+	}
+}
+
+static bool slides_by_rule(struct kv_model_reader *r, uint32_t i)
+{
+	switch (r->family->layers) {
+	case KV_LAYERS_ALL_SLIDING:
+		return attention_window(r) != 0;
+	case KV_LAYERS_EVEN_SLIDING:
+		return i % 2 == 0;
+	case KV_LAYERS_PATTERN:
+		return (i + 1) % kv_field_count(&r->f, "sliding_window_pattern|_sliding_window_pattern", 1, KV_MAX_LAYERS, 6) != 0;
+	case KV_LAYERS_LATE_SLIDING:
+		return kv_field_bool(&r->f, "use_sliding_window", false)
+		       && i >= kv_field_count(&r->f, "max_window_layers", 0, KV_MAX_LAYERS, KV_FIELD_REQUIRED);
+	default:
+		return false;
+	}
+}
+
+static void by_family(struct kv_model_reader *r)
+{
+	uint32_t interval;
+
+	switch (r->family->layers) {
+	case KV_LAYERS_CHUNKED: by_chunk_pattern(r); return;
+	case KV_LAYERS_JAMBA: by_jamba_period(r); return;
+	case KV_LAYERS_HYBRID_PATTERN: by_hybrid_pattern(r); return;
+	case KV_LAYERS_KIMI_LINEAR: by_full_layer_list(r); return;
+	case KV_LAYERS_LINEAR_INTERVAL:
+		interval = kv_field_count(&r->f, "full_attention_interval", 1, KV_MAX_LAYERS, 4);
+		for (uint32_t i = 0; i < r->model->layers; i++)
+			if ((i + 1) % interval)
+				r->model->layer[i].mixer = r->family->recurrent;
+		return;
+	default:
+		for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++)
+			if (slides_by_rule(r, i))
+				set_sliding(r, i);
+	}
+}
+
+/* An unknown class with a window or recurrent layers could mean anything. */
+static void refuse_unknown_kinds(struct kv_model_reader *r)
+{
+	static const char *const fields[] = {"sliding_window", "attention_chunk_size", "linear_attn_config", "state_size",
+	                                     "ssm_state_size", "mamba_d_state", "full_attention_interval",
+	                                     "hybrid_override_pattern", "layers_block_type", "attn_type_list"};
+
+	for (size_t i = 0; i < sizeof fields / sizeof *fields && !r->model->known_family; i++)
+		if (kv_field(&r->f, fields[i]))
+			kv_field_fail(&r->f, fields[i], "is set, and which layers it concerns is not known for model_type \"%s\": add "
+			              "layer_types, or set it to null to have full attention everywhere", r->model->family);
+}
+
+/* A window as long as the context limits nothing. */
+static void drop_idle_windows(struct kv_model *m)
+{
+	uint32_t dropped = 0;
+
+	for (uint32_t i = 0; i < m->layers; i++)
+		if (m->layer[i].mixer == KV_MIXER_SLIDING && m->max_position && m->layer[i].window >= m->max_position) {
+			dropped = m->layer[i].window;
+			m->layer[i].mixer = KV_MIXER_FULL;
+			m->layer[i].window = 0;
+		}
+	if (dropped)
+		kv_model_note(m, "sliding_window %u covers the whole context of %u: taken for full attention", dropped,
+		              m->max_position);
+}
+
+static void shape_attention(struct kv_model_reader *r, struct kv_layer *layer)
+{
+	struct kv_model *m = r->model;
+	bool global = layer->mixer == KV_MIXER_FULL;
+
+	layer->q_heads = m->q_heads;
+	layer->kv_heads = m->kv_heads;
+	layer->head_dim = m->head_dim;
+	layer->v_head_dim = m->v_head_dim;
+	if (global && m->kv_lora_rank)
+		layer->mixer = KV_MIXER_MLA;
+	else if (m->kv_lora_rank)
+		kv_field_fail(&r->f, "kv_lora_rank", "goes with full attention only, but a layer is %s",
+		              kv_mixer_name(layer->mixer));
+	if (global && !strcmp(r->family->model_type, "gemma4_text")) {
+		layer->head_dim = kv_field_count(&r->f, "global_head_dim", 1, KV_MAX_WIDTH, m->head_dim);
+		layer->v_head_dim = layer->head_dim;
+		if (kv_field_bool(&r->f, "attention_k_eq_v", false))
+			layer->kv_heads = kv_field_count(&r->f, "num_global_key_value_heads", 1, m->q_heads, m->kv_heads);
+	}
+}
+
+static bool is_attention(enum kv_mixer mixer)
+{
+	return mixer == KV_MIXER_FULL || mixer == KV_MIXER_SLIDING || mixer == KV_MIXER_CHUNKED;
+}
+
+static bool listed(const json_t *list, uint32_t i)
+{
+	size_t at;
+	const json_t *value;
+
+	json_array_foreach(list, at, value)
+		if (json_is_integer(value) && json_integer_value(value) == i)
+			return true;
+	return false;
+}
+
+/* Which layers hold experts: the fields of DeepSeek, Qwen, Jamba and Llama 4 in turn; each is neutral where missing. */
+static bool holds_experts(struct kv_model_reader *r, uint32_t i)
+{
+	const json_t *moe_layers = kv_field(&r->f, "moe_layers");
+	uint32_t step = kv_field_count(&r->f, "decoder_sparse_step|interleave_moe_layer_step|moe_layer_freq", 1,
+	                               KV_MAX_LAYERS, 1);
+	uint32_t period = kv_field_count(&r->f, "expert_layer_period", 1, KV_MAX_LAYERS, 1);
+
+	if (json_array_size(moe_layers))
+		return listed(moe_layers, i);
+	if (i < kv_field_count(&r->f, "first_k_dense_replace", 0, KV_MAX_LAYERS, 0) || listed(kv_field(&r->f,
+	                                                                                              "mlp_only_layers"), i))
+		return false;
+	if (i % period != kv_field_count(&r->f, "expert_layer_offset", 0, KV_MAX_LAYERS, 0) % period)
+		return false;
+	return kv_field(&r->f, "moe_layer_freq") ? i % step == 0 : (i + 1) % step == 0;
+}
+
+static void shape_ffn(struct kv_model_reader *r, uint32_t i)
+{
+	struct kv_model *m = r->model;
+	struct kv_layer *layer = &m->layer[i];
+	bool alone = r->family->layers == KV_LAYERS_HYBRID_PATTERN;
+
+	if (alone && layer->mixer != KV_MIXER_NONE)
+		return;
+	if (alone && m->experts)
+		layer->ffn = kv_field_text(&r->f, "hybrid_override_pattern", "")[i] == 'E' ? KV_FFN_MOE : KV_FFN_DENSE;
+	else
+		layer->ffn = m->experts && holds_experts(r, i) ? KV_FFN_MOE : KV_FFN_DENSE;
+	layer->ffn_size = layer->ffn == KV_FFN_MOE ? m->expert_size : m->ffn_size;
+	if (layer->ffn == KV_FFN_DENSE && !layer->ffn_size)
+		kv_field_fail(&r->f, "intermediate_size", "is 0, but layer %u has a dense feed-forward part", i);
+}
+
+/* The last layers may reuse the keys and values of the last layer of their kind that has its own (Gemma 3n and 4). */
+static void share_keys(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+	uint32_t shared = kv_field_count(&r->f, "num_kv_shared_layers", 0, m->layers - 1, 0);
+	uint32_t own = m->layers - shared;
+
+	for (uint32_t i = own; i < m->layers; i++)
+		for (uint32_t j = own; j-- > 0 && m->layer[i].shares_kv_with < 0;)
+			if (m->layer[j].mixer == m->layer[i].mixer)
+				m->layer[i].shares_kv_with = (int32_t)j;
+}
+
+static void add_mtp_layers(struct kv_model *m)
+{
+	uint32_t like = m->layers;
+
+	while (like > 0 && m->layer[like - 1].mixer != KV_MIXER_MLA && m->layer[like - 1].mixer != KV_MIXER_FULL)
+		like--;
+	if (like == 0)
+		m->mtp_layers = 0;
+	for (uint32_t i = 0; i < m->mtp_layers; i++)
+		m->layer[m->layers + i] = m->layer[like - 1];
+}
+
+void kv_model_read_layers(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+
+	m->layer = kv_calloc((size_t)m->layers + m->mtp_layers, sizeof *m->layer);
+	for (uint32_t i = 0; i < m->layers; i++)
+		m->layer[i].shares_kv_with = -1;
+	if (kv_field(&r->f, "layer_types")) {
+		by_layer_types(r);
+	} else {
+		refuse_unknown_kinds(r);
+		by_family(r);
+	}
+	drop_idle_windows(m);
+	for (uint32_t i = 0; i < m->layers && !r->f.failed; i++) {
+		if (is_attention(m->layer[i].mixer))
+			shape_attention(r, &m->layer[i]);
+		shape_ffn(r, i);
+	}
+	share_keys(r);
+	add_mtp_layers(m);
+}

@@ -1,0 +1,273 @@
+#include "config.h"
+
+#include "sim/sizing/sizing.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "sim/base/units.h"
+
+enum { CELL_PADDING = 256, STATE_BYTES = 4 };
+
+uint64_t kv_size_in_flight(const struct kv_size_question *q)
+{
+	return q->budget.max_num_batched_tokens * q->concurrent_batches;
+}
+
+static uint64_t padded(uint64_t cells)
+{
+	return kv_ceil_div(cells, CELL_PADDING) * CELL_PADDING;
+}
+
+static uint64_t llama_state_bytes(const struct kv_model *m)
+{
+	const struct kv_recurrent *s = &m->recurrent;
+	uint64_t channels = s->inner ? s->inner : 2 * (uint64_t)s->key_heads * s->key_dim + s->value_heads * s->value_dim;
+	uint64_t state = s->d_state ? (uint64_t)s->inner * s->d_state : (uint64_t)s->value_heads * s->value_dim * s->key_dim;
+
+	return STATE_BYTES * (channels * (s->conv_kernel - 1) + state);
+}
+
+static uint64_t row_bytes(const struct kv_cache_format *cache, const struct kv_model *m, uint64_t elements)
+{
+	uint64_t bits = cache->bits ? cache->bits : kv_dtype_bits(m->dtype);
+	uint64_t scales = cache->scale_group ? kv_ceil_div(elements, cache->scale_group) * cache->scale_bits : 0;
+
+	return kv_ceil_div(elements * bits + scales, 8);
+}
+
+uint64_t kv_llama_cache_bytes(const struct kv_budget_question *q, uint64_t tokens, uint64_t slots)
+{
+	const struct kv_model *m = q->model;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < m->layers; i++) {
+		const struct kv_layer *l = &m->layer[i];
+		uint64_t cells = padded(tokens * slots);
+
+		if (l->shares_kv_with >= 0 || l->mixer == KV_MIXER_NONE)
+			continue;
+		if (l->window && l->mixer == KV_MIXER_SLIDING)
+			cells = padded(kv_min(tokens * slots, l->window * slots + q->max_num_batched_tokens));
+		if (l->mixer == KV_MIXER_MLA)
+			bytes += cells * row_bytes(q->layout.cache, m, m->kv_lora_rank + m->qk_rope_dim);
+		else if (l->kv_heads)
+			bytes += cells * (row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->head_dim)
+			                  + row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->v_head_dim));
+		else
+			bytes += slots * llama_state_bytes(m);
+	}
+	return bytes;
+}
+
+/* Largest n in 0..limit for which fits(n) holds; it holds for all smaller ones. */
+static uint64_t largest(bool (*fits)(const struct kv_size_question *, const struct kv_size_answer *, uint64_t),
+                        const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t limit)
+{
+	uint64_t good = 0, bad = limit + 1;
+
+	while (bad - good > 1) {
+		uint64_t middle = good + (bad - good) / 2;
+
+		if (fits(q, a, middle))
+			good = middle;
+		else
+			bad = middle;
+	}
+	return good;
+}
+
+static bool llama_length_fits(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t tokens)
+{
+	return a->budget.kv_bytes > 0
+	       && kv_llama_cache_bytes(&q->budget, tokens, kv_max(1, q->budget.max_num_seqs)) <= (uint64_t)a->budget.kv_bytes;
+}
+
+static bool llama_slots_fit(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t slots)
+{
+	return a->budget.kv_bytes > 0
+	       && kv_llama_cache_bytes(&q->budget, q->max_model_len, slots) <= (uint64_t)a->budget.kv_bytes;
+}
+
+static void answer_llama(const struct kv_size_question *q, uint64_t limit, struct kv_size_answer *a)
+{
+	uint64_t slots = kv_max(1, q->budget.max_num_seqs);
+	uint64_t asked = kv_llama_cache_bytes(&q->budget, q->max_model_len, slots);
+
+	a->kv_cache_tokens = a->kv_cache_tokens_reported = padded(q->max_model_len * slots);
+	a->blocks_per_request = q->max_model_len;
+	a->bytes_per_request = kv_llama_cache_bytes(&q->budget, q->max_model_len, 1);
+	a->starts = llama_length_fits(q, a, q->max_model_len);
+	a->largest_max_model_len = largest(llama_length_fits, q, a, limit);
+	a->max_concurrency = (double)largest(llama_slots_fit, q, a, 1 << 20);
+	a->shortfall_bytes = a->starts ? 0 : (int64_t)asked - a->budget.kv_bytes;
+}
+
+static uint64_t smallest_block(const struct kv_layout *layout)
+{
+	uint64_t smallest = layout->group[0].block_size;
+
+	for (uint32_t i = 1; i < layout->groups; i++)
+		smallest = kv_min(smallest, layout->group[i].block_size);
+	return smallest;
+}
+
+static uint64_t reported_tokens(const struct kv_size_question *q, const struct kv_size_answer *a)
+{
+	const struct kv_layout *layout = &a->budget.layout;
+	uint64_t token_bytes = layout->page_bytes / layout->group[0].block_size;
+
+	if (q->budget.rule.engine == KV_SIZING_TENSORRT_LLM && a->budget.kv_bytes > 0 && !q->budget.num_blocks_override)
+		return (uint64_t)a->budget.kv_bytes / token_bytes;
+	if (q->budget.rule.tokens_by_concurrency)
+		return (uint64_t)(a->max_concurrency * (double)q->max_model_len);
+	return a->kv_cache_tokens;
+}
+
+static void answer_pool(const struct kv_size_question *q, uint64_t limit, struct kv_size_answer *a)
+{
+	const struct kv_budget *b = &a->budget;
+	uint64_t in_flight = kv_size_in_flight(q);
+
+	a->blocks_per_request = kv_layout_request_blocks(&b->layout, q->max_model_len, in_flight);
+	a->bytes_per_request = a->blocks_per_request * b->layout.page_bytes;
+	a->kv_cache_tokens = b->num_blocks / b->layout.groups * smallest_block(&b->layout);
+	a->max_concurrency = (double)b->num_blocks / (double)a->blocks_per_request;
+	a->kv_cache_tokens_reported = reported_tokens(q, a);
+	a->starts = kv_budget_starts(b, q->max_model_len, in_flight);
+	a->largest_max_model_len = kv_budget_largest_length(b, limit, in_flight);
+	if (!a->starts && q->budget.num_blocks_override)
+		a->shortfall_bytes = (int64_t)((a->blocks_per_request - b->num_blocks) * b->layout.page_bytes);
+	else if (!a->starts)
+		a->shortfall_bytes = (int64_t)a->bytes_per_request - b->kv_bytes;
+}
+
+int kv_size(const struct kv_size_question *q, struct kv_size_answer *a, struct kv_error *err)
+{
+	uint64_t limit = q->budget.model->max_position;
+
+	*a = (struct kv_size_answer){0};
+	if (kv_budget_draw(&q->budget, &a->budget, err) != 0)
+		return -1;
+	limit = limit ? kv_max(limit, q->max_model_len) : (uint64_t)1 << 40;
+	if (q->budget.rule.engine == KV_SIZING_LLAMA_CPP)
+		answer_llama(q, limit, a);
+	else
+		answer_pool(q, limit, a);
+	a->shortfall_tokens = a->starts ? 0 : q->max_model_len - a->largest_max_model_len;
+	return 0;
+}
+
+/* --- remedies ------------------------------------------------------------------------------------------------------- */
+
+struct remedies {
+	const struct kv_size_question *question;
+	struct kv_size_change *changes;
+	uint32_t count;
+};
+
+/* Keeps the change if it makes the engine start. */
+static bool try_change(struct remedies *r, const struct kv_size_question *changed, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static bool try_change(struct remedies *r, const struct kv_size_question *changed, const char *format, ...)
+{
+	struct kv_size_change *change = &r->changes[r->count];
+	struct kv_error ignored;
+	va_list args;
+
+	if (r->count == KV_SIZE_CHANGES || kv_size(changed, &change->answer, &ignored) != 0 || !change->answer.starts)
+		return false;
+	va_start(args, format);
+	vsnprintf(change->what, sizeof change->what, format, args);
+	va_end(args);
+	r->count++;
+	return true;
+}
+
+static void try_length(struct remedies *r, const struct kv_size_answer *now)
+{
+	struct kv_size_question q = *r->question;
+
+	q.max_model_len = now->largest_max_model_len;
+	if (q.max_model_len > 0)
+		try_change(r, &q, "--max-model-len %" PRIu64, q.max_model_len);
+}
+
+static void try_utilization(struct remedies *r)
+{
+	struct kv_size_question q = *r->question;
+
+	for (int hundredths = (int)(q.budget.utilization * 100) + 1; q.budget.utilization > 0 && hundredths <= 98; hundredths++) {
+		q.budget.utilization = hundredths / 100.0;
+		if (try_change(r, &q, "--gpu-memory-utilization %.2f", q.budget.utilization))
+			return;
+	}
+}
+
+static void try_cache_dtype(struct remedies *r)
+{
+	struct kv_size_question q = *r->question;
+	struct kv_error ignored;
+
+	q.budget.layout.cache = kv_cache_format_find("fp8", &ignored);
+	if (r->question->budget.layout.cache->bits != 8)
+		try_change(r, &q, "--kv-cache-dtype fp8 (measure task accuracy again)");
+}
+
+static void try_batched_tokens(struct remedies *r)
+{
+	struct kv_size_question q = *r->question;
+
+	for (q.budget.max_num_batched_tokens /= 2; q.budget.max_num_batched_tokens >= 512; q.budget.max_num_batched_tokens /= 2)
+		if (try_change(r, &q, "--max-num-batched-tokens %" PRIu64, q.budget.max_num_batched_tokens))
+			return;
+}
+
+static void try_seqs(struct remedies *r)
+{
+	struct kv_size_question q = *r->question;
+
+	for (q.budget.max_num_seqs /= 2; q.budget.max_num_seqs >= 16; q.budget.max_num_seqs /= 2)
+		if (try_change(r, &q, "--max-num-seqs %" PRIu64, q.budget.max_num_seqs))
+			return;
+}
+
+static void try_ranks(struct remedies *r)
+{
+	struct kv_size_question q = *r->question;
+
+	for (uint32_t tp = q.budget.layout.tensor_parallel * 2; tp <= 16; tp *= 2) {
+		q.budget.layout.tensor_parallel = tp;
+		if (try_change(r, &q, "--tensor-parallel-size %u", tp))
+			break;
+	}
+	q = *r->question;
+	for (uint32_t pp = q.budget.pipeline_parallel * 2; pp <= 16; pp *= 2) {
+		q.budget.pipeline_parallel = pp;
+		if (try_change(r, &q, "--pipeline-parallel-size %u", pp))
+			return;
+	}
+}
+
+uint32_t kv_size_remedies(const struct kv_size_question *q, struct kv_size_change changes[KV_SIZE_CHANGES])
+{
+	struct remedies r = {.question = q, .changes = changes};
+	struct kv_size_answer now;
+	struct kv_error ignored;
+
+	if (kv_size(q, &now, &ignored) != 0 || now.starts)
+		return 0;
+	try_length(&r, &now);
+	if (q->budget.num_blocks_override)
+		return r.count;
+	try_cache_dtype(&r);
+	if (q->budget.kv_cache_memory_bytes)
+		return r.count;
+	try_utilization(&r);
+	try_batched_tokens(&r);
+	try_seqs(&r);
+	try_ranks(&r);
+	return r.count;
+}
