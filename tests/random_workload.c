@@ -44,7 +44,7 @@ static uint32_t pick(struct plan *plan, const uint32_t *values, size_t count)
 #define PICK(plan, ...) \
 	pick(plan, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* --- the deployment ----------------------------------------------------------------------------------------------------- */
+/* --- the deployment ----------------------------------------------------------------------------------------------- */
 
 static void set_random_policy(struct plan *plan, enum kv_policy_kind kind)
 {
@@ -61,8 +61,9 @@ static void set_random_policy(struct plan *plan, enum kv_policy_kind kind)
 static void starve(struct plan *plan)
 {
 	struct kv_engine_config *config = &plan->workload->config;
+	uint64_t request_blocks = kv_ceil_div(plan->typical, config->block_size) * config->groups;
 
-	config->usable_blocks = kv_ceil_div(plan->typical, config->block_size) * config->groups * between(plan, 5, 12) / 10 + 1;
+	config->usable_blocks = request_blocks * between(plan, 5, 12) / 10 + 1;
 	config->refuse_impossible = false;
 	config->max_num_seqs = between(plan, 1, 4);
 	config->max_num_batched_tokens = between(plan, 2, plan->typical + 2);
@@ -210,7 +211,7 @@ static void choose_deployment(struct plan *plan)
 	test_workload_set_caps(plan->workload);
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------------ */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 static void append_named(struct plan *plan, struct kv_request *request, const char *kind, uint32_t names, uint32_t most)
 {
@@ -317,7 +318,8 @@ static void add_request(struct plan *plan)
 		.arrival = plan->now,
 		.retrieval = chance(plan, 15) ? plan->workload->fixed_step * between(plan, 1, 20) / 3 : 0,
 		.deadline = KV_TIME_NONE,
-		.output_tokens = chance(plan, 8) ? 0 : between(plan, 1, PICK(plan, 2, plan->typical, plan->typical, 2 * plan->typical)),
+		.output_tokens = chance(plan, 8) ? 0 : between(plan, 1, PICK(plan, 2, plan->typical, plan->typical,
+		                                                             2 * plan->typical)),
 		.max_tokens = chance(plan, 60) ? KV_TOKENS_UNSET : between(plan, 0, 3 * plan->typical),
 		.priority = between(plan, 0, 3),
 		.tenant = maybe(plan, 60, tenants, 3),

@@ -35,7 +35,7 @@ static _Noreturn void unusable(const char *path, const char *what)
 	exit(KV_EXIT_DATA);
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------------------- */
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
 
 static void compare(struct comparison *c, const char *what, json_t *expected, json_t *found)
 {
@@ -204,7 +204,7 @@ static void compare_totals(struct comparison *c, json_t *totals, const struct te
 		compare(c, "stall", json_object_get(totals, "stall"), json_boolean(d->stalled_at >= 0));
 }
 
-/* --- one case ------------------------------------------------------------------------------------------------------------- */
+/* --- one case ----------------------------------------------------------------------------------------------------- */
 
 static bool replay(const struct test_workload *workload, json_t *record, const char *name, test_engine engine)
 {
@@ -235,7 +235,7 @@ static void replay_on_all(const struct arguments *args, const struct test_worklo
 		(*(replay(workload, record, "oracle", kv_oracle_simulate) ? passed : failed))++;
 }
 
-/* --- rows of a Mooncake trace --------------------------------------------------------------------------------------------- */
+/* --- rows of a Mooncake trace ------------------------------------------------------------------------------------- */
 
 static uint32_t append_hash_blocks(struct kv_request *request, json_t *hash_ids, uint32_t block_size)
 {
@@ -322,7 +322,7 @@ static char *trace_path(const struct arguments *args, const char *file, const ch
 	return path;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------------------------------------- */
 
 static void replay_record(const struct arguments *args, const char *file, json_t *record, unsigned *passed,
                           unsigned *failed)

@@ -117,7 +117,7 @@ void run_log_fini(struct run_log *log)
 	free(log->records);
 }
 
-/* --- as text -------------------------------------------------------------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------------------------------------------------ */
 
 static unsigned long long u(uint64_t value)
 {
@@ -183,7 +183,8 @@ static void record_text(const void *item, char *text, size_t size)
 
 	snprintf(text, size,
 	         "request %llu %s/%s arrival=%lld sent=%lld queued=%lld admitted=%lld first=%lld finish=%lld retrieval=%lld "
-	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld preempted=%lld (before first %lld) prompt=%u output=%u cached=%u external=%llu "
+	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld preempted=%lld (before first %lld) "
+	         "prompt=%u output=%u cached=%u external=%llu "
 	         "computed=%llu recomputed=%llu preemptions=%u block_ns=%llu:%llu", u(r->index),
 	         kv_status_name(r->status), r->status == KV_FINISHED || r->status == KV_REFUSED || r->reason != 0 ?
 	         kv_reason_name(r->reason) : "", (long long)r->arrival, (long long)r->sent, (long long)r->queued,
@@ -195,7 +196,7 @@ static void record_text(const void *item, char *text, size_t size)
 	         u(r->recomputed_tokens), r->preemptions, u((uint64_t)(r->block_ns >> 64)), u((uint64_t)r->block_ns));
 }
 
-/* --- comparison ----------------------------------------------------------------------------------------------------------- */
+/* --- comparison --------------------------------------------------------------------------------------------------- */
 
 typedef void (*to_text)(const void *item, char *text, size_t size);
 
@@ -285,7 +286,7 @@ bool run_log_equal(const struct run_log *a, const struct run_log *b, bool events
 	       equal_outcomes(&a->outcome, &b->outcome, text, size);
 }
 
-/* --- what must add up ------------------------------------------------------------------------------------------------------ */
+/* --- what must add up --------------------------------------------------------------------------------------------- */
 
 static bool check_records(const struct run_log *log, char *text, size_t size)
 {
@@ -363,6 +364,6 @@ static bool check_steps(const struct run_log *log, char *text, size_t size)
 
 bool run_log_consistent(const struct run_log *log, char *text, size_t size)
 {
-	return check_records(log, text, size) && check_times(log, text, size) && check_computed(log, text, size) && check_states(log, text, size) &&
-	       check_steps(log, text, size);
+	return check_records(log, text, size) && check_times(log, text, size) &&
+	       check_computed(log, text, size) && check_states(log, text, size) && check_steps(log, text, size);
 }

@@ -115,7 +115,7 @@ static void print_workload(const struct test_workload *workload)
 	}
 }
 
-/* --- processes: a crash or an endless loop of production is a difference like any other ----------------------------------- */
+/* --- processes: a crash or an endless loop of production is a difference like any other --------------------------- */
 
 static bool run_seeds(const struct arguments *args, uint64_t first, uint64_t last, char *text, size_t size)
 {
@@ -162,7 +162,7 @@ static bool run_in_child(const struct arguments *args, uint64_t first, uint64_t 
 	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
 }
 
-/* --- making a failing seed smaller ----------------------------------------------------------------------------------------- */
+/* --- making a failing seed smaller -------------------------------------------------------------------------------- */
 
 static void keep_all(struct arguments *args, uint64_t seed)
 {
@@ -236,7 +236,7 @@ static unsigned run_all(const struct arguments *args)
 	return failed;
 }
 
-/* --- command line ---------------------------------------------------------------------------------------------------------- */
+/* --- command line ------------------------------------------------------------------------------------------------- */
 
 static void parse_keep(struct arguments *args, const char *text)
 {

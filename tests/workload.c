@@ -135,7 +135,7 @@ void test_workload_set_caps(struct test_workload *workload)
 	}
 }
 
-/* --- one run ------------------------------------------------------------------------------------------------------------ */
+/* --- one run ------------------------------------------------------------------------------------------------------ */
 
 enum progress { WAITS, DUE, GIVEN };
 
@@ -260,7 +260,7 @@ void test_workload_run(const struct test_workload *workload, test_engine engine,
 		kv_policy_use_fini(&config.policy[kind]);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 /* Keys are taken one by one, so that one that nobody reads shows. */
 static uint64_t take_count(json_t *object, const char *key, uint64_t fallback)

@@ -61,7 +61,7 @@ uint64_t oracle_cache_cached(const struct oracle_cache *cache)
 	return count;
 }
 
-/* --- contents ------------------------------------------------------------------------------------------------------ */
+/* --- contents ----------------------------------------------------------------------------------------------------- */
 
 static bool equal_keys(const struct oracle_key *a, const struct oracle_key *b)
 {
@@ -200,7 +200,7 @@ void oracle_cache_hit(struct oracle_cache *cache, struct oracle_block *block)
 		use->policy->hooks.eviction.hit(use->state, block->entry);
 }
 
-/* --- blocks -------------------------------------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 /* Blank blocks at the head go first, in any order: nothing that can be seen depends on their ids. Then the order of the
  * eviction policy. */

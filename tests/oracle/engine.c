@@ -77,7 +77,7 @@ static struct kv_request_view view_of(const struct oracle_request *request, cons
 	};
 }
 
-/* --- groups and windows ---------------------------------------------------------------------------------------------- */
+/* --- groups and windows ------------------------------------------------------------------------------------------- */
 
 static bool is_windowed(const struct oracle_engine *engine, uint32_t group)
 {
@@ -105,7 +105,7 @@ static bool share_a_type(const struct oracle_engine *engine, uint32_t a, uint32_
 	return !is_windowed(engine, a) || engine->config->group[a].window == engine->config->group[b].window;
 }
 
-/* --- lookup ---------------------------------------------------------------------------------------------------------- */
+/* --- lookup ------------------------------------------------------------------------------------------------------- */
 
 /* Groups of one type hit only where all of them hold the block. */
 static bool type_holds(const struct oracle_engine *engine, uint32_t type, const struct oracle_content *content)
@@ -196,7 +196,7 @@ static void lookup_fini(struct lookup *lookup)
 		free(lookup->slots[g]);
 }
 
-/* --- what a request holds and needs ------------------------------------------------------------------------------------ */
+/* --- what a request holds and needs ------------------------------------------------------------------------------- */
 
 static uint64_t live_blocks(const struct oracle_table *table)
 {
@@ -337,7 +337,7 @@ bool oracle_is_impossible(const struct oracle_engine *engine, const struct oracl
 	return !fits;
 }
 
-/* --- allocation -------------------------------------------------------------------------------------------------------- */
+/* --- allocation --------------------------------------------------------------------------------------------------- */
 
 /* Drops what fell out of the windows, group by group. */
 static void trim(struct oracle_engine *engine, struct oracle_request *request)
@@ -486,7 +486,7 @@ static void free_request(struct oracle_engine *engine, struct oracle_request *re
 	}
 }
 
-/* --- preemption -------------------------------------------------------------------------------------------------------- */
+/* --- preemption --------------------------------------------------------------------------------------------------- */
 
 static struct oracle_request *choose_victim(const struct oracle_engine *engine)
 {
@@ -565,7 +565,7 @@ static bool is_livelock(struct oracle_engine *engine, struct oracle_request *vic
 	return ++victim->lone_preemptions == 2;
 }
 
-/* --- scheduling -------------------------------------------------------------------------------------------------------- */
+/* --- scheduling --------------------------------------------------------------------------------------------------- */
 
 static void schedule(struct oracle_request *request, uint64_t tokens, uint64_t *budget)
 {
@@ -680,7 +680,7 @@ static void schedule_waiting(struct oracle_engine *engine, uint64_t *budget)
 	                                                                         KV_WAIT_TOKEN_BUDGET;
 }
 
-/* --- one step ---------------------------------------------------------------------------------------------------------- */
+/* --- one step ----------------------------------------------------------------------------------------------------- */
 
 static bool is_decode(const struct oracle_request *request)
 {
@@ -874,7 +874,7 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 	engine->in_step = false;
 }
 
-/* --- levels ------------------------------------------------------------------------------------------------------------ */
+/* --- levels ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t scheduled_end(const struct oracle_request *request)
 {

@@ -22,7 +22,7 @@ struct run {
 	bool failed;
 };
 
-/* --- input ------------------------------------------------------------------------------------------------------------- */
+/* --- input -------------------------------------------------------------------------------------------------------- */
 
 static struct oracle_token *put_segment(struct run *run, struct oracle_token *at, const struct kv_segment *segment)
 {
@@ -148,7 +148,7 @@ static void tell_source(struct run *run, uint64_t index, bool finished)
 	run->next = make_request(run, &run->pending);
 }
 
-/* --- fates ------------------------------------------------------------------------------------------------------------- */
+/* --- fates -------------------------------------------------------------------------------------------------------- */
 
 static void tell_fate(struct run *run, struct oracle_request *request)
 {
@@ -192,7 +192,7 @@ static void leave_unfinished(struct run *run, enum kv_reason reason)
 	}
 }
 
-/* --- from the client to the engine's queue -------------------------------------------------------------------------------- */
+/* --- from the client to the engine's queue ------------------------------------------------------------------------ */
 
 static void send(struct run *run, struct oracle_request *request)
 {
@@ -286,7 +286,7 @@ static void enqueue_due(struct run *run)
 	}
 }
 
-/* --- the loop ---------------------------------------------------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
 
 static kv_time earlier(kv_time a, kv_time b)
 {
