@@ -29,6 +29,8 @@ KV_CLI_TESTS = \
 	%D%/cli/interrupt.sh \
 	%D%/cli/knobs.sh \
 	%D%/cli/list.sh \
+	%D%/cli/manuals.sh \
+	%D%/cli/readme.sh \
 	%D%/cli/run.sh \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
