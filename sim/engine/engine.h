@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/base/heap.h"
 #include "sim/cache/buddy.h"
 #include "sim/cache/cache.h"
-#include "sim/engine_config.h"
-#include "sim/base/heap.h"
 #include "sim/engine/miss.h"
+#include "sim/engine/step_wheel.h"
+#include "sim/engine_config.h"
 #include "sim/record.h"
 #include "sim/request.h"
-#include "sim/engine/step_wheel.h"
 
 enum { KV_PHASE_SPECIAL = UINT32_MAX, KV_PHASE_GAP = UINT32_MAX - 1 };
 
@@ -147,51 +147,6 @@ struct kv_engine {
 void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink);
 void kv_engine_fini(struct kv_engine *engine);
 
-/* --- requests: sim/engine/live.c --------------------------------------------------------------------------------------------- */
-
-/* A live request from what a source gave; it is in no queue yet. */
-uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *request);
-/* Resolves its content and puts it into the waiting queue. */
-void kv_live_enqueue(struct kv_engine *engine, uint32_t live, kv_time now);
-/* Forgets it, after its record. */
-void kv_live_end(struct kv_engine *engine, uint32_t live);
-void kv_live_record(struct kv_engine *engine, uint32_t live, enum kv_status status, enum kv_reason reason, kv_time now);
-void kv_live_requeue(struct kv_engine *engine, uint32_t live);
-void kv_live_view(const struct kv_engine *engine, const struct kv_live *live, enum kv_policy_kind kind,
-                  struct kv_request_view *view);
-struct kv_path kv_live_path(const struct kv_live *live);
-
-/* --- blocks of a request: sim/engine/live_blocks.c ---------------------------------------------------------------------------- */
-
-/* Blocks that the pool would ever have to give it alone; more than usable = it can never finish. */
-uint64_t kv_live_blocks_alone(const struct kv_engine *engine, const struct kv_live *live);
-/* Whether it could not run even alone in an empty pool. */
-bool kv_live_is_impossible(const struct kv_engine *engine, const struct kv_live *live);
-/* Live blocks in all groups. */
-uint64_t kv_live_held(struct kv_engine *engine, uint32_t live);
-/* Room for `tokens` more of a running request: trims its windows, checks, takes, registers. False = nothing taken. */
-bool kv_live_grow(struct kv_engine *engine, uint32_t live, uint32_t tokens);
-
-/* Tokens before the last block that it will take, and the slots of that block that nobody will fill: counted once it is
- * taken. */
-static inline uint32_t kv_live_last_block_begin(const struct kv_engine *engine, const struct kv_live *live)
-{
-	return (live->final - 1) / engine->config->block_size * engine->config->block_size;
-}
-void kv_live_count_waste(struct kv_engine *engine, struct kv_live *live);
-
-/* The head of the queue against the pool. */
-struct kv_fit {
-	struct kv_hit hit;
-	uint32_t hit_tokens;
-	uint32_t tokens;      /* to schedule now */
-};
-void kv_live_lookup(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
-bool kv_live_fits(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
-/* Pins its hits, takes the blocks of its first step, registers. */
-void kv_live_take(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
-/* Gives up everything, group by group. Its computed (and scheduled) tokens say what is filled. */
-void kv_live_release(struct kv_engine *engine, uint32_t live);
 /* Keeps the levels of kv_state in step with the pool. */
 void kv_engine_update_levels(struct kv_engine *engine);
 void kv_engine_tell(struct kv_engine *engine, enum kv_event_kind kind, uint32_t live, kv_time time, uint64_t tokens,
@@ -203,27 +158,6 @@ static inline void kv_engine_event(struct kv_engine *engine, enum kv_event_kind 
 	if (engine->sink->event != NULL)
 		kv_engine_tell(engine, kind, live, time, tokens, blocks, detail);
 }
-
-/* --- the decode clock: sim/engine/steady.c ------------------------------------------------------------------------------------- */
-
-/* A request that computes one token a step from the next tick on. `at` = its place in the running list. */
-void kv_steady_enter(struct kv_engine *engine, uint32_t at);
-/* Back to a special request with its own numbers. `ticked`: it takes part in the current tick, which has not been
- * counted yet. */
-void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked);
-/* Counts a step in which every steady request computed a token; those that finish go to `ended`. */
-void kv_steady_tick(struct kv_engine *engine);
-/* Blocks that steady requests need in this step. */
-uint64_t kv_steady_growth(const struct kv_engine *engine);
-/* --- the running list: sim/engine/running_list.c ------------------------------------------------------------------------------- */
-
-void kv_running_append(struct kv_engine *engine, uint32_t live);
-/* Leaves a gap, so that the places of the others stay. */
-void kv_running_remove(struct kv_engine *engine, uint32_t at);
-/* Closes gaps once they are as many as the requests. Moves places. */
-void kv_running_compact(struct kv_engine *engine);
-
-/* --- steps: sim/engine/engine.c -------------------------------------------------------------------------------------------------- */
 
 /* Schedules a step at `now`. False: nothing was scheduled or preempted, so there is no step. Otherwise *duration says how
  * long it takes, and kv_engine_deliver must be called at its end. */

@@ -3,6 +3,8 @@
 
 #include "sim/engine/engine.h"
 
+#include "sim/engine/live_blocks.h"
+
 #include <inttypes.h>
 
 struct count {

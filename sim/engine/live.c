@@ -1,7 +1,7 @@
 /* Live requests: from what a source gave to the record of their fate. */
 #include "config.h"
 
-#include "sim/engine/engine.h"
+#include "sim/engine/live.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,9 @@
  * paged allocation, one chunk of the buddy allocator for contiguous reservation. */
 #include "config.h"
 
-#include "sim/engine/engine.h"
+#include "sim/engine/live_blocks.h"
+
+#include "sim/engine/live.h"
 
 static uint64_t blocks_for(const struct kv_engine *engine, uint64_t tokens)
 {

@@ -1,12 +1,14 @@
 libkvsim_a_SOURCES += \
+	%D%/delivery.c \
 	%D%/engine.c %D%/engine.h \
 	%D%/invariants.c \
-	%D%/live.c \
-	%D%/live_blocks.c \
+	%D%/live.c %D%/live.h \
+	%D%/live_blocks.c %D%/live_blocks.h \
 	%D%/miss.c %D%/miss.h \
-	%D%/running_list.c \
+	%D%/running_list.c %D%/running_list.h \
+	%D%/running_pass.c %D%/running_pass.h \
 	%D%/seen.c %D%/seen.h \
-	%D%/simulation.c \
-	%D%/simulation.h \
-	%D%/steady.c \
-	%D%/step_wheel.c %D%/step_wheel.h
+	%D%/simulation.c %D%/simulation.h \
+	%D%/steady.c %D%/steady.h \
+	%D%/step_wheel.c %D%/step_wheel.h \
+	%D%/waiting_pass.c %D%/waiting_pass.h

@@ -2,7 +2,7 @@
  * that cheap and lets each request know its place. */
 #include "config.h"
 
-#include "sim/engine/engine.h"
+#include "sim/engine/running_list.h"
 
 #include "sim/base/memory.h"
 

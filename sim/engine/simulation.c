@@ -8,6 +8,9 @@
 #include <stdlib.h>
 
 #include "sim/engine/engine.h"
+#include "sim/engine/live.h"
+#include "sim/engine/live_blocks.h"
+#include "sim/engine/steady.h"
 #include "sim/base/memory.h"
 
 enum { SEND, ENQUEUE };

@@ -6,9 +6,11 @@
  * for them, because requests whose output others refer to do not become steady. */
 #include "config.h"
 
-#include "sim/engine/engine.h"
+#include "sim/engine/steady.h"
 
 #include "sim/base/memory.h"
+#include "sim/engine/live.h"
+#include "sim/engine/live_blocks.h"
 
 /* The next tick at which it has to be looked at: when it takes its last block (if some of that stays empty), or its last
  * token. */

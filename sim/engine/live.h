@@ -1,0 +1,19 @@
+/* Live requests: from what a source gave to the record of their fate. */
+#ifndef KV_SIM_ENGINE_LIVE_H
+#define KV_SIM_ENGINE_LIVE_H
+
+#include "sim/engine/engine.h"
+
+/* A live request from what a source gave; it is in no queue yet. */
+uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *request);
+/* Resolves its content and puts it into the waiting queue. */
+void kv_live_enqueue(struct kv_engine *engine, uint32_t live, kv_time now);
+/* Forgets it, after its record. */
+void kv_live_end(struct kv_engine *engine, uint32_t live);
+void kv_live_record(struct kv_engine *engine, uint32_t live, enum kv_status status, enum kv_reason reason, kv_time now);
+void kv_live_requeue(struct kv_engine *engine, uint32_t live);
+void kv_live_view(const struct kv_engine *engine, const struct kv_live *live, enum kv_policy_kind kind,
+                  struct kv_request_view *view);
+struct kv_path kv_live_path(const struct kv_live *live);
+
+#endif
