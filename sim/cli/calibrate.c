@@ -111,7 +111,7 @@ int kv_cli_calibrate(int argc, char **argv)
 		       "Columns: gpu, tp, model, p_tok, p_seq, p_ctx (prefill: new tokens, sequences, KV tokens already there), "
 		       "d_seq, d_ctx (decode: sequences, KV tokens read), time_ms; totals over the batch. Static batches: phase "
 		       "e2e_static, batch, tokens, context, time_ms.\n\n"
-		       "Example: kvsim calibrate --data my-eight-steps.csv --hardware h100-sxm --out my-h100.yaml"
+		       "Example: kvsim calibrate --data steps.csv --hardware h100-sxm --out mine.yaml"
 	};
 	struct kv_calibrate_arguments arguments = {.folds = 10, .fail_above = INFINITY};
 

@@ -133,8 +133,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, st
 		.parser = parse_option,
 		.children = children,
 		.doc = "Replays one workload on several variants of a deployment and prints what differs, request by "
-		       "request.\n\n  kvsim compare --trace chat.csv --model llama-3.1-8b --hardware l4 --variant "
-		       "base --variant greedy:admission=greedy\v"
+		       "request.\n\n  kvsim compare --scenario base.yaml --variant lru --variant lfu:eviction=lfu\v"
 		       "Every variant leaves the result folder that kvsim run would, named after it, in the folder of "
 		       "--out, beside comparison.json and comparison.html. All variants get the same requests at the "
 		       "same times."

@@ -135,7 +135,7 @@ static int read_arguments(struct kv_size_report *report, int argc, char **argv, 
 		.options = own, .parser = parse_option, .children = children,
 		.doc = "Sizes the KV cache: memory budget, bytes per token, capacity and concurrency; whether the engine starts, and "
 		       "if not, by how much it misses.\n\n"
-		       "  kvsim size --model llama-3.1-70b --hardware h100-sxm -tp 4 --max-model-len 131072\n"
+		       "  kvsim size --model llama-3.1-70b --hardware h100-sxm -tp 4 --sensitivity\n"
 		       "  kvsim size --model config.json --gpu-memory 80GiB --explain\v"
 		       "Every line of the budget names its source: given, config, profile, computed or assumed."
 	};
