@@ -6,6 +6,7 @@ kvsim_SOURCES = \
 	%D%/cli/calibrate_profile.c %D%/cli/calibrate_profile.h \
 	%D%/cli/calibrate_score.c \
 	%D%/cli/calibrate_served.c %D%/cli/calibrate_served.h \
+	%D%/cli/check_log.c %D%/cli/check_log.h \
 	%D%/cli/command.c %D%/cli/command.h \
 	%D%/cli/compare.c %D%/cli/compare.h \
 	%D%/cli/list.c %D%/cli/list.h \
@@ -30,6 +31,7 @@ kvsim_LDADD = $(KV_LIBS)
 KV_MANUALS = \
 	%D%/cli/kvsim.1 \
 	%D%/cli/kvsim-calibrate.1 \
+	%D%/cli/kvsim-check-log.1 \
 	%D%/cli/kvsim-compare.1 \
 	%D%/cli/kvsim-list.1 \
 	%D%/cli/kvsim-report.1 \

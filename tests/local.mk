@@ -24,6 +24,7 @@ liboracle_a_SOURCES = \
 EXTRA_DIST += %D%/cli/support.sh
 KV_CLI_TESTS = \
 	%D%/cli/bad_scenario.sh \
+	%D%/cli/check_log.sh \
 	%D%/cli/compare.sh \
 	%D%/cli/help.sh \
 	%D%/cli/interrupt.sh \
@@ -32,6 +33,7 @@ KV_CLI_TESTS = \
 	%D%/cli/manuals.sh \
 	%D%/cli/readme.sh \
 	%D%/cli/run.sh \
+	%D%/cli/size.sh \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)
@@ -225,4 +227,20 @@ KV_CHECK_TESTS += test_memory_peaks
 test_memory_peaks_SOURCES = %D%/test_memory_peaks.c %D%/support.h
 test_memory_peaks_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_memory_peaks_LDADD = $(KV_TEST_LIBS)
+
+EXTRA_DIST += %D%/data/sizing-cases.csv
+KV_CHECK_TESTS += test_sizing_cases
+test_sizing_cases_SOURCES = %D%/test_sizing_cases.c %D%/support.h
+test_sizing_cases_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_sizing_cases_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_log
+test_log_SOURCES = %D%/test_log.c %D%/support.h
+test_log_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_log_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_sizing
+test_sizing_SOURCES = %D%/test_sizing.c %D%/support.h
+test_sizing_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_sizing_LDADD = $(KV_TEST_LIBS)
 endif

@@ -9,6 +9,7 @@
 #include <gsl/gsl_errno.h>
 
 #include "sim/cli/calibrate.h"
+#include "sim/cli/check_log.h"
 #include "sim/cli/command.h"
 #include "sim/cli/compare.h"
 #include "sim/cli/list.h"
@@ -26,6 +27,7 @@ static const struct kv_command commands[] = {
 	{ "report", "write the page of a result folder again; --explain it", kv_cli_report },
 	{ "list", "models, hardware, engines, policies, formats and keys", kv_cli_list },
 	{ "size", "memory budget, KV capacity and concurrency; does it start", kv_cli_size },
+	{ "check-log", "recompute what an engine's start-up log prints", kv_cli_check_log },
 	{ "trace", "validate: read and check a trace, print counts", kv_cli_trace },
 	{ "calibrate", "fit step-time constants to measurements; score a profile", kv_cli_calibrate },
 };

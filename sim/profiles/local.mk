@@ -11,6 +11,7 @@ KV_MODEL_PROFILES = \
 	%D%/models/gemma-2-9b.json \
 	%D%/models/gemma-3-12b.json \
 	%D%/models/gemma-3-27b.json \
+	%D%/models/gemma-4-31b.json \
 	%D%/models/gpt-oss-120b.json \
 	%D%/models/gpt-oss-20b.json \
 	%D%/models/internlm-20b.json \
@@ -38,6 +39,9 @@ KV_MODEL_PROFILES = \
 	%D%/models/phi-4.json \
 	%D%/models/phi-4-mini.json \
 	%D%/models/qwen-72b.json \
+	%D%/models/qwen-7b.json \
+	%D%/models/qwen1.5-14b.json \
+	%D%/models/qwen1.5-72b.json \
 	%D%/models/qwen2.5-14b.json \
 	%D%/models/qwen2.5-32b.json \
 	%D%/models/qwen2.5-72b.json \
@@ -46,8 +50,10 @@ KV_MODEL_PROFILES = \
 	%D%/models/qwen3-235b-a22b.json \
 	%D%/models/qwen3-30b-a3b.json \
 	%D%/models/qwen3-32b.json \
+	%D%/models/qwen3-4b.json \
 	%D%/models/qwen3-8b.json \
 	%D%/models/qwen3-next-80b-a3b.json \
+	%D%/models/qwen3.5-27b.json \
 	%D%/models/yi-34b.json
 KV_HARDWARE_PROFILES = \
 	%D%/hardware/a100-40gb.yaml \

@@ -19,7 +19,7 @@ END
 
 run simulate-everything
 expect 'or lists them all' 64 <<END
-kvsim: unknown command 'simulate-everything': valid are run, compare, report, list, size, trace, calibrate
+kvsim: unknown command 'simulate-everything': valid are run, compare, report, list, size, check-log, trace, calibrate
 END
 
 run run --help

@@ -1,0 +1,425 @@
+#include "config.h"
+
+#include "sim/sizing/log_check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/sizing/log_checker.h"
+#include "sim/base/memory.h"
+
+#define GIB 0x1p30
+#define MARGIN_GIB (150.0 / 1024)   /* what vLLM's suggestions keep back */
+#define SWAP_GIB 4.0                /* vLLM's default until V1 */
+#define HYBRID_MOST 12              /* the two meanings of "KV cache size" are up to ten times apart */
+
+struct kv_span kv_span_of(const struct kv_log_value *value)
+{
+	return (struct kv_span){value->number - value->half, value->number + value->half};
+}
+
+struct kv_span kv_span_exactly(double number)
+{
+	return (struct kv_span){number, number};
+}
+
+struct kv_span kv_span_minus(struct kv_span a, struct kv_span b)
+{
+	return (struct kv_span){a.low - b.high, a.high - b.low};
+}
+
+struct kv_span kv_span_plus(struct kv_span a, struct kv_span b)
+{
+	return (struct kv_span){a.low + b.low, a.high + b.high};
+}
+
+struct kv_span kv_span_times(struct kv_span a, struct kv_span b)
+{
+	return (struct kv_span){a.low * b.low, a.high * b.high};
+}
+
+bool kv_span_meets(struct kv_span a, struct kv_span b)
+{
+	double slack = 1e-9 * (fabs(a.high) + fabs(b.high));
+
+	return a.low <= b.high + slack && b.low <= a.high + slack;
+}
+
+static void write_number(char *out, size_t size, double number)
+{
+	snprintf(out, size, fabs(number) >= 1e6 || number == floor(number) ? "%.0f" : "%.4g", number);
+}
+
+void kv_checker_add(struct kv_checker *c, enum kv_fact fact, const struct kv_log_value *printed, double computed,
+                    enum kv_check_verdict verdict, const char *format, ...)
+{
+	struct kv_check *check;
+	va_list args;
+
+	c->list->check = kv_realloc(c->list->check, c->list->count + 1, sizeof *check);
+	check = &c->list->check[c->list->count++];
+	*check = (struct kv_check){.what = kv_fact_name(fact), .line = printed->line, .verdict = verdict};
+	write_number(check->printed, sizeof check->printed, printed->number);
+	write_number(check->computed, sizeof check->computed, computed);
+	va_start(args, format);
+	vsnprintf(check->rule, sizeof check->rule, format, args);
+	va_end(args);
+	c->list->verdicts[verdict]++;
+}
+
+void kv_checker_compare(struct kv_checker *c, enum kv_fact fact, const struct kv_log_value *printed,
+                        struct kv_span computed, const char *rule)
+{
+	bool agrees = kv_span_meets(kv_span_of(printed), computed);
+	double nearest = fmin(fmax(printed->number, computed.low), computed.high);
+
+	kv_checker_add(c, fact, printed, nearest, agrees ? KV_CHECK_AGREES : KV_CHECK_DIFFERS, "%s", rule);
+}
+
+static bool have(const struct kv_checker *c, enum kv_fact fact, struct kv_span *span)
+{
+	const struct kv_log_value *value = kv_log_get(c->log, fact);
+
+	if (value)
+		*span = kv_span_of(value);
+	return value != NULL;
+}
+
+/* --- the log against itself ------------------------------------------------------------------------------------------- */
+
+/* One rank cannot print two values of these. */
+static void check_contradictions(struct kv_checker *c)
+{
+	static const enum kv_fact once[] = {KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS, KV_FACT_BLOCK_SIZE};
+
+	for (size_t f = 0; f < sizeof once / sizeof *once; f++) {
+		const struct kv_log_value *value = c->log->value[once[f]];
+
+		for (size_t i = 1; i < c->log->count[once[f]]; i++)
+			if (!strcmp(value[i].rank, value[i - 1].rank) && value[i].number != value[i - 1].number
+			    && c->log->engine != KV_LOG_TENSORRT_LLM)
+				kv_checker_add(c, once[f], &value[i], value[i - 1].number, KV_CHECK_DIFFERS, "the log contradicts itself: line %u "
+				               "says otherwise (two start-ups in one file?)", value[i - 1].line);
+	}
+}
+
+static void check_requested(struct kv_checker *c)
+{
+	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_REQUESTED);
+	struct kv_span total, utilization;
+
+	if (printed && have(c, KV_FACT_TOTAL, &total) && have(c, KV_FACT_UTILIZATION, &utilization))
+		kv_checker_compare(c, KV_FACT_REQUESTED, printed, kv_span_times(total, utilization), "device memory x utilisation");
+}
+
+/* Requested memory, printed or computed; without either, none. */
+static bool requested(const struct kv_checker *c, struct kv_span *out)
+{
+	struct kv_span total, utilization;
+
+	if (have(c, KV_FACT_REQUESTED, out))
+		return true;
+	if (!have(c, KV_FACT_TOTAL, &total) || !have(c, KV_FACT_UTILIZATION, &utilization))
+		return false;
+	*out = kv_span_times(total, utilization);
+	return true;
+}
+
+/* What is neither KV nor graphs, from whichever lines tell. */
+static bool not_kv(const struct kv_checker *c, struct kv_span *out)
+{
+	struct kv_span a, b, w;
+
+	if (have(c, KV_FACT_NON_KV, out))
+		return true;
+	if (have(c, KV_FACT_CONSUMED, &a) && have(c, KV_FACT_ACTIVATION, &b)) {
+		*out = kv_span_plus(a, b);
+		return true;
+	}
+	if (have(c, KV_FACT_TORCH_PEAK, &a) && have(c, KV_FACT_NON_TORCH, &b)) {
+		*out = kv_span_plus(a, b);
+		return true;
+	}
+	if (!have(c, KV_FACT_WEIGHTS, &w) || !have(c, KV_FACT_ACTIVATION, &a) || !have(c, KV_FACT_NON_TORCH, &b))
+		return false;
+	*out = kv_span_plus(w, kv_span_plus(a, b));
+	return true;
+}
+
+static bool graphs(const struct kv_checker *c, struct kv_span *out)
+{
+	return have(c, KV_FACT_GRAPHS_ESTIMATED, out) || have(c, KV_FACT_GRAPHS, out);
+}
+
+static double middle(struct kv_span span)
+{
+	return (span.low + span.high) / 2;
+}
+
+/* vLLM: requested - weights - non-torch - activation peak, and since 0.21 the graph estimate. */
+static void check_kv_memory(struct kv_checker *c)
+{
+	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_KV);
+	struct kv_span base, rest, graph = kv_span_exactly(0), without, with;
+	bool subtracted = c->log->graphs_subtracted;
+
+	if (!printed || !requested(c, &base) || !not_kv(c, &rest))
+		return;
+	without = kv_span_minus(base, rest);
+	with = graphs(c, &graph) ? kv_span_minus(without, graph) : without;
+	if (kv_span_meets(kv_span_of(printed), subtracted ? with : without))
+		kv_checker_add(c, KV_FACT_KV, printed, middle(subtracted ? with : without), KV_CHECK_AGREES,
+		               "requested - weights - non-torch - activation peak%s", subtracted ? " - graph estimate" : "");
+	else if (kv_span_meets(kv_span_of(printed), subtracted ? without : with))
+		kv_checker_add(c, KV_FACT_KV, printed, middle(subtracted ? without : with), KV_CHECK_EXPLAINED,
+		               "graph memory is %s here", subtracted ? "not subtracted" : "subtracted as well");
+	else
+		kv_checker_add(c, KV_FACT_KV, printed, middle(subtracted ? with : without), KV_CHECK_DIFFERS,
+		               "requested - weights - non-torch - activation peak%s", subtracted ? " - graph estimate" : "");
+}
+
+static void check_suggestion(struct kv_checker *c, enum kv_fact fact, bool all)
+{
+	const struct kv_log_value *printed = kv_log_get(c->log, fact);
+	struct kv_span base, rest, graph = kv_span_exactly(0), computed;
+	struct kv_log_value gib;
+
+	if (!printed || !not_kv(c, &rest) || !(all ? have(c, KV_FACT_FREE, &base) : requested(c, &base)))
+		return;
+	if (!have(c, KV_FACT_GRAPHS, &graph))
+		graphs(c, &graph);
+	computed = kv_span_minus(kv_span_minus(kv_span_minus(base, rest), graph), kv_span_exactly(MARGIN_GIB));
+	gib = *printed;
+	gib.number /= GIB;
+	kv_checker_compare(c, fact, &gib, computed, all ? "free - weights - peaks - graphs - 150 MiB, in GiB"
+	                                                : "requested - weights - peaks - graphs - 150 MiB, in GiB");
+}
+
+/* Since 0.21 the estimate of graph memory lowers the effective utilisation by its share of the device. */
+static void check_equivalent(struct kv_checker *c)
+{
+	const struct kv_log_value *equivalent = kv_log_get(c->log, KV_FACT_EQUIVALENT);
+	const struct kv_log_value *keep = kv_log_get(c->log, KV_FACT_TO_KEEP);
+	struct kv_span utilization, graph, total, share;
+
+	if (!have(c, KV_FACT_UTILIZATION, &utilization) || !have(c, KV_FACT_GRAPHS_ESTIMATED, &graph))
+		return;
+	if (have(c, KV_FACT_TOTAL, &total)) {
+		share = (struct kv_span){graph.low / total.high, graph.high / total.low};
+		if (equivalent)
+			kv_checker_compare(c, KV_FACT_EQUIVALENT, equivalent, kv_span_minus(utilization, share),
+			                   "utilisation - graph estimate / device memory");
+	} else if (equivalent) {
+		share = kv_span_minus(utilization, kv_span_of(equivalent));
+	} else {
+		return;
+	}
+	if (keep)
+		kv_checker_compare(c, KV_FACT_TO_KEEP, keep, kv_span_plus(utilization, share),
+		                   "utilisation + the share that graphs take");
+}
+
+/* Swap blocks have the same page as the others: 4 GiB of swap unless told otherwise. Without a model the page is KV
+ * memory / blocks. */
+static void check_cpu_blocks(struct kv_checker *c)
+{
+	const struct kv_log_value *blocks = kv_log_get(c->log, KV_FACT_BLOCKS);
+	struct kv_span kv;
+
+	if (c->given->model || !blocks || blocks->number < 1 || !have(c, KV_FACT_KV, &kv) || kv.low <= 0)
+		return;
+	kv_checker_swap(c, (struct kv_span){kv.low / (blocks->number + 1) * GIB, kv.high / blocks->number * GIB});
+}
+
+void kv_checker_swap(struct kv_checker *c, struct kv_span page)
+{
+	const struct kv_log_value *cpu = kv_log_get(c->log, KV_FACT_CPU_BLOCKS);
+
+	if (!cpu || cpu->number < 1)
+		return;
+	for (double swap = SWAP_GIB; swap <= 1024; swap *= 2) {
+		struct kv_span computed = {floor(swap * GIB / page.high), floor(swap * GIB / page.low)};
+
+		if (!kv_span_meets(kv_span_of(cpu), computed))
+			continue;
+		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, fmin(fmax(cpu->number, computed.low), computed.high),
+		               swap == SWAP_GIB ? KV_CHECK_AGREES : KV_CHECK_EXPLAINED, "%.0f GiB of swap / bytes of a GPU block", swap);
+		return;
+	}
+	kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, floor(SWAP_GIB * GIB / page.high), KV_CHECK_DIFFERS,
+	               "4 GiB of swap / bytes of a GPU block");
+}
+
+static double logged_or(const struct kv_checker *c, enum kv_fact fact, double given, double fallback)
+{
+	const struct kv_log_value *value = kv_log_get(c->log, fact);
+
+	return given > 0 ? given : value ? value->number : fallback;
+}
+
+/* Without a model: tokens are whole blocks of them. */
+static void check_tokens_and_blocks(struct kv_checker *c)
+{
+	const struct kv_log_value *tokens = kv_log_get(c->log, KV_FACT_TOKENS), *blocks = kv_log_smallest(c->log, KV_FACT_BLOCKS);
+	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, c->log->engine == KV_LOG_VLLM ? 16 : 0);
+
+	if (!tokens || !blocks || size <= 0 || blocks->number < 1)
+		return;
+	if (tokens->number == blocks->number * size)
+		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_AGREES, "blocks x %.0f", size);
+	else if (tokens->number == (blocks->number - 1) * size)
+		kv_checker_add(c, KV_FACT_TOKENS, tokens, (blocks->number - 1) * size, KV_CHECK_EXPLAINED,
+		               "usable blocks x %.0f: one block is kept as null block", size);
+	else if (fmod(tokens->number, blocks->number) == 0)
+		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_EXPLAINED, "blocks of %.0f tokens, not %.0f",
+		               tokens->number / blocks->number, size);
+	else
+		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_DIFFERS,
+		               "blocks x %.0f; a hybrid model counts otherwise: name it with --model", size);
+}
+
+static void check_concurrency(struct kv_checker *c)
+{
+	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_CONCURRENCY);
+	const struct kv_log_value *tokens = kv_log_smallest(c->log, KV_FACT_TOKENS);
+	const struct kv_log_value *blocks = kv_log_smallest(c->log, KV_FACT_BLOCKS);
+	double length = logged_or(c, KV_FACT_MAX_LEN, (double)c->given->max_model_len, 0);
+	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, 16), count;
+
+	if (!printed || length <= 0 || (!tokens && !blocks))
+		return;
+	count = tokens ? tokens->number : blocks->number * size;
+	if (kv_span_meets(kv_span_of(printed), (struct kv_span){count / length, (count + 1) / length}))
+		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_AGREES, "tokens / maximum length");
+	else if (printed->number > count / length && printed->number < HYBRID_MOST * count / length)
+		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_EXPLAINED, "tokens / maximum length would be "
+		               "less: a hybrid model before 0.21, whose token line counts blocks // groups; name it with --model");
+	else
+		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_DIFFERS, "tokens / maximum length");
+}
+
+/* What one request needs and the longest that fits, against KV memory. */
+static void check_refusal(struct kv_checker *c)
+{
+	const struct kv_log_value *needed = kv_log_get(c->log, KV_FACT_NEEDED), *longest = kv_log_get(c->log, KV_FACT_STORABLE);
+	const struct kv_log_value *blocks = kv_log_smallest(c->log, KV_FACT_BLOCKS);
+	double length = logged_or(c, KV_FACT_MAX_LEN, (double)c->given->max_model_len, 0);
+	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, 16);
+	struct kv_span kv;
+
+	if (longest && blocks)
+		kv_checker_compare(c, KV_FACT_STORABLE, longest, kv_span_exactly(blocks->number * size), "blocks x block size");
+	else if (longest && needed && length > 0 && have(c, KV_FACT_KV, &kv)) {
+		struct kv_span per = {needed->number - needed->half, needed->number + needed->half};
+
+		kv_checker_compare(c, KV_FACT_STORABLE, longest, (struct kv_span){floor(kv.low / per.high * length) - size,
+		                                                                 kv.high / per.low * length},
+		                   "KV cache memory / memory of one request x its length, in whole blocks");
+	}
+}
+
+/* --- other engines ---------------------------------------------------------------------------------------------------- */
+
+static void check_sglang(struct kv_checker *c)
+{
+	const struct kv_log_value *tokens = kv_log_get(c->log, KV_FACT_TOKENS), *again = kv_log_get(c->log, KV_FACT_TOKENS_AGAIN);
+	const struct kv_log_value *k = kv_log_get(c->log, KV_FACT_K_SIZE), *v = kv_log_get(c->log, KV_FACT_V_SIZE);
+
+	if (tokens && again)
+		kv_checker_compare(c, KV_FACT_TOKENS_AGAIN, again, kv_span_exactly(tokens->number), "tokens of the allocated pool");
+	if (k && v)
+		kv_checker_compare(c, KV_FACT_V_SIZE, v, kv_span_of(k), "as large as K where both heads have one width");
+}
+
+static void check_tensorrt_llm(struct kv_checker *c)
+{
+	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV);
+	struct kv_span free_memory;
+
+	if (kv && have(c, KV_FACT_FREE, &free_memory))
+		kv_checker_compare(c, KV_FACT_KV, kv, kv_span_times(free_memory, kv_span_exactly(0.9)),
+		                   "0.9 x what is free once the model is loaded");
+}
+
+static double type_bytes(const char *type)
+{
+	struct kv_error ignored;
+	const struct kv_cache_format *f = kv_cache_format_find(type, &ignored);
+
+	if (!f || !f->bits)
+		return 0;
+	return f->bits / 8.0 + (f->scale_group ? f->scale_bits / 8.0 / f->scale_group : 0);
+}
+
+/* Windowed cells: pad(min(context, window x slots + micro-batch), 256). */
+static void check_window_cells(struct kv_checker *c, const struct kv_log_cache *cache)
+{
+	const struct kv_log_value *window = kv_log_get(c->log, KV_FACT_WINDOW), *batch = kv_log_get(c->log, KV_FACT_MICRO_BATCH);
+	const struct kv_log_value *context = kv_log_get(c->log, KV_FACT_CONTEXT);
+	double cells;
+
+	if (!window || !batch || !context || cache->cells == context->number)
+		return;
+	cells = 256 * ceil(fmin(context->number, window->number * cache->seqs + batch->number) / 256);
+	kv_checker_compare(c, KV_FACT_WINDOW, &(struct kv_log_value){.number = cache->cells, .line = cache->size.line},
+	                   kv_span_exactly(cells), "windowed cells: pad(min(context, window x slots + micro-batch), 256)");
+}
+
+static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *cache)
+{
+	const struct kv_log_value *width = kv_log_get(c->log, KV_FACT_K_WIDTH);
+	double bytes = type_bytes(cache->first_type);
+	struct kv_span sum = kv_span_plus(kv_span_of(&cache->first), kv_span_of(&cache->second));
+
+	kv_checker_compare(c, KV_FACT_KV, &cache->size, sum, cache->recurrent ? "R + S, in MiB" : "K + V, in MiB");
+	if (cache->recurrent)
+		return;
+	if (width && bytes > 0)
+		kv_checker_compare(c, KV_FACT_K_SIZE, &cache->first,
+		                   kv_span_exactly(cache->layers * cache->cells * width->number * bytes / 0x1p20),
+		                   "layers x cells x width x bytes of its type, in MiB");
+	check_window_cells(c, cache);
+}
+
+static void check_vllm(struct kv_checker *c)
+{
+	check_requested(c);
+	check_kv_memory(c);
+	check_suggestion(c, KV_FACT_SUGGESTED, false);
+	check_suggestion(c, KV_FACT_SUGGESTED_FULL, true);
+	check_equivalent(c);
+	check_cpu_blocks(c);
+}
+
+void kv_log_check(const struct kv_log *log, const struct kv_check_given *given, struct kv_check_list *list)
+{
+	struct kv_checker c = {log, given, list};
+
+	*list = (struct kv_check_list){0};
+	check_contradictions(&c);
+	if (log->engine == KV_LOG_VLLM)
+		check_vllm(&c);
+	if (log->engine == KV_LOG_SGLANG)
+		check_sglang(&c);
+	if (log->engine == KV_LOG_TENSORRT_LLM)
+		check_tensorrt_llm(&c);
+	for (size_t i = 0; i < log->caches; i++)
+		check_llama_cache(&c, &log->cache[i]);
+	if (given->model) {
+		kv_checker_pool(&c);
+		return;
+	}
+	check_tokens_and_blocks(&c);
+	check_concurrency(&c);
+	check_refusal(&c);
+}
+
+void kv_check_list_fini(struct kv_check_list *list)
+{
+	free(list->check);
+	*list = (struct kv_check_list){0};
+}

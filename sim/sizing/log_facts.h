@@ -1,0 +1,105 @@
+/* What an engine's start-up log says: numbers found by their wording, whole logs or pasted fragments alike.
+ *
+ * Wordings of vLLM from V0 to 2026-08 (and forks), SGLang, TensorRT-LLM and llama.cpp. Prefixes, colours, time stamps
+ * and ranks may stand in front; thousands separators are read over. vLLM writes GB where it means GiB.
+ */
+#ifndef KV_SIM_SIZING_LOG_FACTS_H
+#define KV_SIM_SIZING_LOG_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/error.h"
+
+enum kv_log_engine { KV_LOG_UNKNOWN, KV_LOG_VLLM, KV_LOG_SGLANG, KV_LOG_TENSORRT_LLM, KV_LOG_LLAMA_CPP };
+
+const char *kv_log_engine_name(enum kv_log_engine engine);
+
+enum kv_fact {
+	KV_FACT_TOTAL,            /* device memory, GiB; likewise all memory below unless said otherwise */
+	KV_FACT_FREE,             /* of it free at start, or (TensorRT-LLM) once the model is loaded */
+	KV_FACT_UTILIZATION,
+	KV_FACT_REQUESTED,        /* total x utilisation */
+	KV_FACT_WEIGHTS,
+	KV_FACT_ACTIVATION,
+	KV_FACT_TORCH_PEAK,       /* weights and activation peak together (V0) */
+	KV_FACT_NON_TORCH,
+	KV_FACT_CONSUMED,         /* weights and non-torch together */
+	KV_FACT_NON_KV,           /* all that is not KV */
+	KV_FACT_GRAPHS,           /* captured */
+	KV_FACT_GRAPHS_ESTIMATED,
+	KV_FACT_KV,               /* available for the KV cache, or allocated */
+	KV_FACT_K_SIZE, KV_FACT_V_SIZE,
+	KV_FACT_BLOCKS,
+	KV_FACT_CPU_BLOCKS,
+	KV_FACT_TOKENS,
+	KV_FACT_TOKENS_AGAIN,     /* the same number in another line */
+	KV_FACT_BLOCK_SIZE,
+	KV_FACT_MAX_LEN,
+	KV_FACT_CONCURRENCY,
+	KV_FACT_BATCHED_TOKENS,
+	KV_FACT_TENSOR_PARALLEL,
+	KV_FACT_PIPELINE_PARALLEL,
+	KV_FACT_SPECULATIVE,
+	KV_FACT_PADDING_LAYERS,
+	KV_FACT_PADDING_PERCENT,
+	KV_FACT_SUGGESTED,        /* bytes, to fit the requested memory */
+	KV_FACT_SUGGESTED_FULL,   /* bytes, to use all that is free */
+	KV_FACT_EQUIVALENT,       /* utilisation without graph memory */
+	KV_FACT_TO_KEEP,          /* utilisation that keeps the KV cache as it was without */
+	KV_FACT_NEEDED,           /* for one request of max_len */
+	KV_FACT_STORABLE,         /* longest request that fits, tokens */
+	KV_FACT_WINDOW,           /* llama.cpp: n_swa */
+	KV_FACT_MICRO_BATCH,      /* llama.cpp: n_ubatch */
+	KV_FACT_CONTEXT,          /* llama.cpp: n_ctx of all slots */
+	KV_FACT_SLOTS,            /* llama.cpp: n_seq_max */
+	KV_FACT_K_WIDTH,          /* llama.cpp: n_embd_k_gqa */
+	KV_FACTS
+};
+
+const char *kv_fact_name(enum kv_fact fact);
+
+enum { KV_LOG_RANK_LENGTH = 16, KV_LOG_TEXT_LENGTH = 256, KV_LOG_CACHES = 16 };
+
+struct kv_log_value {
+	double number;
+	double half;                    /* half of the last printed digit: the number is known to +- this */
+	unsigned line;
+	char rank[KV_LOG_RANK_LENGTH];  /* "TP1"; "" = not said */
+};
+
+/* A cache of llama.cpp: of attention layers, or of recurrent ones (R and S in place of K and V). */
+struct kv_log_cache {
+	bool recurrent;
+	struct kv_log_value size, first, second;  /* MiB */
+	double cells, layers, seqs;
+	char first_type[16], second_type[16];
+};
+
+struct kv_log {
+	enum kv_log_engine engine;
+	unsigned lines;
+	struct kv_log_value *value[KV_FACTS];
+	size_t count[KV_FACTS];
+	char version[32], model[KV_LOG_TEXT_LENGTH], kv_dtype[32], dtype[32], quantization[32];
+	bool graphs_subtracted;         /* the log says so */
+	struct kv_log_cache cache[KV_LOG_CACHES];
+	size_t caches;
+};
+
+/* "-" is standard input. NULL with err filled: KV_EXIT_MISSING, KV_EXIT_IO, and KV_EXIT_DATA for what holds no line
+ * that any of the engines prints at start-up. */
+struct kv_log *kv_log_read(const char *path, struct kv_error *err);
+struct kv_log *kv_log_parse(const char *text, size_t length, const char *name, struct kv_error *err);
+void kv_log_free(struct kv_log *log);
+
+/* The last value of a fact, or NULL. */
+const struct kv_log_value *kv_log_get(const struct kv_log *log, enum kv_fact fact);
+/* The smallest, over ranks. */
+const struct kv_log_value *kv_log_smallest(const struct kv_log *log, enum kv_fact fact);
+
+/* Adds one (tests and tables of cases); decimals are those that were printed. */
+void kv_log_add(struct kv_log *log, enum kv_fact fact, double number, int decimals, unsigned line, const char *rank);
+
+#endif

@@ -1,0 +1,534 @@
+#include "config.h"
+
+#include "sim/sizing/log_checker.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/units.h"
+#include "sim/model/weights.h"
+
+#define GIB 0x1p30
+
+enum { SPECULATIVE_MAX = 8, CANDIDATES_MAX = 200000 };
+
+/* What the log says about the pool. */
+struct evidence {
+	bool has_kv;
+	struct kv_span kv;           /* bytes */
+	uint64_t blocks, tokens;     /* 0 = not said */
+	const struct kv_log_value *concurrency, *needed;
+	uint64_t length;             /* 0 = not said */
+	uint64_t batched_tokens;     /* 0 = not said; likewise */
+	uint64_t state_block;        /* the attention block beside recurrent state */
+	bool several_ranks;
+};
+
+/* One way to read it. */
+struct reading {
+	struct kv_layout layout;
+	uint64_t in_flight, block;   /* block: the smallest of the groups */
+	const char *why;             /* NULL = as logged */
+	bool fewest;                 /* the blocks are those of the rank with the fewest, the GiB another's */
+	uint64_t blocks;             /* the solution */
+	bool by_concurrency;         /* tokens mean concurrency x length */
+};
+
+struct search {
+	struct kv_checker *checker;
+	struct evidence evidence;
+	struct kv_layout_options options;
+	struct reading found;
+	bool solved;
+};
+
+static uint64_t smallest_block(const struct kv_layout *layout)
+{
+	uint64_t block = layout->group[0].block_size;
+
+	for (uint32_t i = 1; i < layout->groups; i++)
+		block = kv_min(block, layout->group[i].block_size);
+	return block;
+}
+
+static double request_blocks(const struct reading *r, uint64_t length)
+{
+	return (double)kv_layout_request_blocks(&r->layout, length, r->in_flight);
+}
+
+/* Do tokens and concurrency follow from so many blocks? */
+static bool follows(const struct evidence *e, struct reading *r, uint64_t blocks)
+{
+	double concurrency = e->length ? (double)blocks / request_blocks(r, e->length) : 0;
+	uint64_t by_blocks = blocks / r->layout.groups * r->block;
+	uint64_t by_concurrency = (uint64_t)(concurrency * (double)e->length);
+
+	double needed = e->length ? request_blocks(r, e->length) * (double)r->layout.page_bytes / GIB : 0;
+
+	if (e->blocks && e->blocks != blocks)
+		return false;
+	if (e->needed && e->length && !kv_span_meets(kv_span_of(e->needed), kv_span_exactly(needed)))
+		return false;
+	if (e->tokens && e->tokens != by_blocks && e->tokens != by_concurrency
+	    && !(e->blocks && e->tokens == (blocks - 1) * r->block))
+		return false;
+	if (e->concurrency && e->length
+	    && !kv_span_meets(kv_span_of(e->concurrency), (struct kv_span){concurrency - 0.0005, concurrency + 0.0005}))
+		return false;
+	r->by_concurrency = e->tokens && e->tokens != by_blocks && e->tokens == by_concurrency;
+	return true;
+}
+
+/* Numbers of blocks that KV memory, or the tokens alone, leave open. */
+static void candidates(const struct evidence *e, const struct reading *r, uint64_t *low, uint64_t *high)
+{
+	double page = (double)r->layout.page_bytes;
+	double per_request = e->length ? request_blocks(r, e->length) : 0;
+
+	if (e->has_kv && !r->fewest) {
+		*low = e->kv.low > 0 ? (uint64_t)(e->kv.low / page) : 0;
+		*high = e->kv.high > 0 ? (uint64_t)(e->kv.high / page) : 0;
+	} else if (e->has_kv) {
+		*low = (uint64_t)(0.95 * e->kv.low / page);
+		*high = (uint64_t)(e->kv.low / page);
+	} else if (e->blocks) {
+		*low = *high = e->blocks;
+	} else if (e->tokens) {
+		*low = e->tokens / r->block * r->layout.groups;
+		*high = *low + r->layout.groups;
+		if (per_request > 0) {
+			*low = kv_min(*low, (uint64_t)((double)e->tokens / (double)e->length * per_request));
+			*high = kv_max(*high, (uint64_t)((double)(e->tokens + 1) / (double)e->length * per_request) + 1);
+		}
+	} else {
+		*low = 1;
+		*high = 0;
+	}
+}
+
+static bool solve(const struct evidence *e, struct reading *r)
+{
+	uint64_t low, high;
+
+	candidates(e, r, &low, &high);
+	if (high > low && high - low > CANDIDATES_MAX)
+		high = low + CANDIDATES_MAX;
+	for (uint64_t blocks = kv_max(low, 1); blocks <= high; blocks++)
+		if (follows(e, r, blocks)) {
+			r->blocks = blocks;
+			return true;
+		}
+	return false;
+}
+
+static bool try_in_flight(struct search *s, struct reading *r, uint64_t in_flight)
+{
+	if (s->solved)
+		return true;
+	r->in_flight = in_flight;
+	s->solved = solve(&s->evidence, r);
+	if (s->solved)
+		s->found = *r;
+	return s->solved;
+}
+
+static bool has_windows(const struct kv_layout *layout)
+{
+	for (uint32_t i = 0; i < layout->groups; i++)
+		if (layout->group[i].window)
+			return true;
+	return false;
+}
+
+/* Tokens in flight matter to windowed groups only; one or two steps of the logged budget, or of the usual ones. */
+static void try_layout(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
+{
+	static const uint64_t usual[] = {2048, 4096, 8192, 16384, 32768};
+	struct reading r = {.why = why, .fewest = fewest};
+	uint64_t logged = s->evidence.batched_tokens;
+	struct kv_error ignored;
+
+	if (s->solved || kv_layout_plan(s->checker->given->model, options, &r.layout, &ignored) != 0)
+		return;
+	if (s->evidence.state_block && s->evidence.state_block != r.layout.group[0].block_size)
+		return;
+	r.block = smallest_block(&r.layout);
+	if (!has_windows(&r.layout) || logged) {
+		try_in_flight(s, &r, logged ? logged : 1);
+		try_in_flight(s, &r, 2 * logged);
+		return;
+	}
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+		try_in_flight(s, &r, usual[i]);
+}
+
+/* Logs do not say how states are kept nor how many tokens are drafted: both are searched. */
+static void try_states(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
+{
+	static const enum kv_state_caching modes[] = {KV_STATE_SINGLE, KV_STATE_ALIGN};
+
+	if (!s->checker->given->model->recurrent.conv_kernel) {
+		try_layout(s, options, why, fewest);
+		return;
+	}
+	for (uint32_t drafts = 0; drafts <= SPECULATIVE_MAX; drafts++)
+		for (int mode = 0; mode < 2; mode++)
+			for (int mtp = 0; mtp < 2; mtp++) {
+				struct kv_layout_options o = *options;
+
+				o.speculative_tokens = drafts;
+				o.state_caching = modes[mode];
+				o.mtp = mtp != 0;
+				if (!mtp || drafts > 0)
+					try_layout(s, &o, why, fewest);
+			}
+}
+
+static void try_other_blocks(struct search *s)
+{
+	static const struct {
+		uint32_t size;
+		const char *why;
+	} sizes[] = {
+		{1, "blocks of 1 token, as SGLang and llama.cpp have"}, {32, "blocks of 32 tokens"},
+		{64, "blocks of 64 tokens: another backend's block size"}, {128, "blocks of 128 tokens: another backend's block size"},
+		{256, "blocks of 256 tokens, as TPU backends have"},
+	};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct kv_layout_options o = s->options;
+
+		o.block_size = sizes[i].size;
+		try_states(s, &o, sizes[i].why, false);
+	}
+}
+
+static void try_other_cache(struct search *s)
+{
+	static const struct {
+		const char *name, *why;
+	} formats[] = {
+		{"fp8", "one byte an element: the KV cache is fp8"},
+		{"auto", "the KV cache has the model's own type, not the one that was named"},
+	};
+	struct kv_error ignored;
+
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+		struct kv_layout_options o = s->options;
+
+		o.cache = kv_cache_format_find(formats[i].name, &ignored);
+		try_states(s, &o, formats[i].why, false);
+	}
+}
+
+static void try_whole_contexts(struct search *s)
+{
+	struct kv_layout_options o = s->options;
+
+	o.whole_context = true;
+	try_states(s, &o, "windowed layers hold whole contexts: the hybrid manager is off", false);
+}
+
+/* An engine that does not know the model's MLA stores keys and values of every head. */
+static void try_unrecognised_mla(struct search *s)
+{
+	const struct kv_model *m = s->checker->given->model;
+	struct reading r = {.why = "MLA is not recognised: keys and values of every head are stored", .in_flight = 1,
+	                    .block = s->options.block_size};
+	uint64_t heads = kv_max(1, m->q_heads / s->options.tensor_parallel);
+	uint64_t bits = s->options.cache->bits ? s->options.cache->bits : kv_dtype_bits(m->dtype);
+
+	if (!m->kv_lora_rank || s->solved)
+		return;
+	r.layout.groups = 1;
+	r.layout.layer_slots = m->layers;
+	r.layout.page_bytes = s->options.block_size * m->layers * heads * (2 * (uint64_t)m->head_dim) * bits / 8;
+	r.layout.group[0] = (struct kv_group){.kind = KV_GROUP_FULL, .layers = m->layers, .block_size = s->options.block_size,
+	                                      .page_bytes = r.layout.page_bytes};
+	s->solved = solve(&s->evidence, &r);
+	s->found = r;
+}
+
+static void search_readings(struct search *s)
+{
+	try_states(s, &s->options, NULL, false);
+	if (s->evidence.has_kv && s->evidence.several_ranks)
+		try_states(s, &s->options, NULL, true);
+	try_other_blocks(s);
+	try_other_cache(s);
+	try_whole_contexts(s);
+	try_unrecognised_mla(s);
+}
+
+/* --- rows of the table -------------------------------------------------------------------------------------------------- */
+
+static void say_meaning(const struct search *s, char *text, size_t size)
+{
+	const struct reading *r = &s->found;
+	uint64_t by_blocks = r->blocks / r->layout.groups * r->block;
+
+	if (r->by_concurrency)
+		snprintf(text, size, "concurrency x maximum length, as logged since 0.21");
+	else if (s->evidence.tokens == (r->blocks - 1) * r->block && s->evidence.tokens != by_blocks)
+		snprintf(text, size, "usable blocks x %" PRIu64 ": one block is kept as null block", r->block);
+	else if (r->layout.groups > 1)
+		snprintf(text, size, "blocks // %u groups x %" PRIu64 ", as logged before 0.21", r->layout.groups, r->block);
+	else
+		snprintf(text, size, "blocks x %" PRIu64, r->block);
+}
+
+static enum kv_check_verdict verdict_of(const struct reading *r)
+{
+	return r->why || r->fewest ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES;
+}
+
+static void add_kv_row(struct search *s)
+{
+	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_KV);
+	const struct reading *r = &s->found;
+	double gib = (double)(r->blocks * r->layout.page_bytes) / GIB;
+
+	if (!printed || !s->evidence.has_kv)
+		return;
+	if (r->fewest)
+		kv_checker_add(s->checker, KV_FACT_KV, printed, gib, KV_CHECK_EXPLAINED, "%" PRIu64 " blocks x %" PRIu64 " bytes: blocks "
+		               "are the minimum over ranks, and the GiB line is another rank's", r->blocks, r->layout.page_bytes);
+	else
+		kv_checker_add(s->checker, KV_FACT_KV, printed, gib, verdict_of(r), "%" PRIu64 " blocks x %" PRIu64 " bytes%s%s",
+		               r->blocks, r->layout.page_bytes, r->why ? ": " : "", r->why ? r->why : "");
+}
+
+static void add_block_row(struct search *s)
+{
+	const struct kv_log_value *printed = kv_log_smallest(s->checker->log, KV_FACT_BLOCKS);
+	const struct reading *r = &s->found;
+
+	if (printed)
+		kv_checker_add(s->checker, KV_FACT_BLOCKS, printed, (double)r->blocks, verdict_of(r), "%s",
+		               r->why ? r->why : "KV cache memory / page");
+}
+
+static void add_token_row(struct search *s)
+{
+	const struct kv_log_value *printed = kv_log_smallest(s->checker->log, KV_FACT_TOKENS);
+	const struct reading *r = &s->found;
+	char meaning[128];
+
+	if (!printed)
+		return;
+	say_meaning(s, meaning, sizeof meaning);
+	kv_checker_add(s->checker, KV_FACT_TOKENS, printed, (double)s->evidence.tokens, verdict_of(r), "%s (N = %" PRIu64 ")%s%s",
+	               meaning, r->blocks, r->why ? ": " : "", r->why ? r->why : "");
+}
+
+static void add_concurrency_row(struct search *s)
+{
+	const struct evidence *e = &s->evidence;
+	const struct reading *r = &s->found;
+
+	if (e->concurrency && e->length)
+		kv_checker_add(s->checker, KV_FACT_CONCURRENCY, e->concurrency, (double)r->blocks / request_blocks(r, e->length),
+		               verdict_of(r), "%" PRIu64 " blocks / %.0f of one request", r->blocks, request_blocks(r, e->length));
+}
+
+static void add_block_size_row(struct search *s)
+{
+	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_BLOCK_SIZE);
+
+	if (printed)
+		kv_checker_compare(s->checker, KV_FACT_BLOCK_SIZE, printed, kv_span_exactly(s->found.layout.group[0].block_size),
+		                   "the smallest attention block whose page covers one state");
+}
+
+static void add_padding_row(struct search *s)
+{
+	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_PADDING_LAYERS);
+
+	if (printed)
+		kv_checker_compare(s->checker, KV_FACT_PADDING_LAYERS, printed, kv_span_exactly(s->found.layout.padding_layers),
+		                   "layer slots of groups of equal size that stay empty");
+}
+
+/* The longest request that so many blocks hold. */
+static uint64_t longest(const struct reading *r, uint64_t limit)
+{
+	uint64_t good = 0, bad = limit + 1;
+
+	while (bad - good > 1) {
+		uint64_t middle = good + (bad - good) / 2;
+
+		if (request_blocks(r, middle) <= (double)r->blocks)
+			good = middle;
+		else
+			bad = middle;
+	}
+	return good;
+}
+
+static void add_refusal_rows(struct search *s)
+{
+	const struct kv_log_value *needed = kv_log_get(s->checker->log, KV_FACT_NEEDED);
+	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_STORABLE);
+	struct reading low = s->found, high = s->found;
+
+	if (needed && s->evidence.length)
+		kv_checker_compare(s->checker, KV_FACT_NEEDED, needed, kv_span_exactly(request_blocks(&s->found, s->evidence.length)
+		                   * (double)s->found.layout.page_bytes / GIB), "blocks of one request x page");
+	if (!printed)
+		return;
+	candidates(&s->evidence, &s->found, &low.blocks, &high.blocks);
+	kv_checker_compare(s->checker, KV_FACT_STORABLE, printed, (struct kv_span){(double)longest(&low, UINT32_MAX),
+	                   (double)longest(&high, UINT32_MAX)}, "the longest request whose blocks fit");
+}
+
+static void add_unsolved_rows(struct search *s)
+{
+	static const enum kv_fact facts[] = {KV_FACT_KV, KV_FACT_BLOCKS, KV_FACT_TOKENS};
+	struct kv_layout layout;
+	struct kv_error ignored;
+
+	if (kv_layout_plan(s->checker->given->model, &s->options, &layout, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+		const struct kv_log_value *printed = kv_log_smallest(s->checker->log, facts[i]);
+		double blocks = s->evidence.has_kv ? floor((s->evidence.kv.low + s->evidence.kv.high) / 2
+		                                           / (double)layout.page_bytes) : (double)s->evidence.blocks;
+		double computed = facts[i] == KV_FACT_KV ? (double)s->evidence.blocks * (double)layout.page_bytes / GIB
+		                  : facts[i] == KV_FACT_BLOCKS ? blocks : floor(blocks / layout.groups)
+		                                                          * (double)smallest_block(&layout);
+
+		if (printed && (facts[i] != KV_FACT_KV || s->evidence.blocks))
+			kv_checker_add(s->checker, facts[i], printed, computed, KV_CHECK_DIFFERS, "pages of %" PRIu64 " bytes; no rule that "
+			               "is known brings this about", layout.page_bytes);
+	}
+}
+
+/* --- what the evidence is --------------------------------------------------------------------------------------------- */
+
+static uint64_t number_of(const struct kv_log *log, enum kv_fact fact, uint64_t given, uint64_t fallback)
+{
+	const struct kv_log_value *value = kv_log_get(log, fact);
+
+	return given ? given : value && value->number > 0 ? (uint64_t)value->number : fallback;
+}
+
+static bool names_several_ranks(const struct kv_log *log)
+{
+	for (size_t i = 1; i < log->count[KV_FACT_KV]; i++)
+		if (strcmp(log->value[KV_FACT_KV][i].rank, log->value[KV_FACT_KV][0].rank))
+			return true;
+	return false;
+}
+
+/* Several ranks print their own KV memory: the pool's is the smallest. */
+static void gather(struct search *s)
+{
+	const struct kv_log *log = s->checker->log;
+	const struct kv_log_value *kv = kv_log_smallest(log, KV_FACT_KV);
+	const struct kv_log_value *tokens = kv_log_smallest(log, KV_FACT_TOKENS);
+	struct evidence *e = &s->evidence;
+
+	e->has_kv = kv != NULL;
+	if (kv)
+		e->kv = (struct kv_span){(kv->number - kv->half) * GIB, (kv->number + kv->half) * GIB};
+	e->blocks = number_of(log, KV_FACT_BLOCKS, 0, 0);
+	if (kv_log_smallest(log, KV_FACT_BLOCKS))
+		e->blocks = (uint64_t)kv_log_smallest(log, KV_FACT_BLOCKS)->number;
+	e->tokens = tokens ? (uint64_t)tokens->number : 0;
+	e->concurrency = kv_log_get(log, KV_FACT_CONCURRENCY);
+	e->needed = kv_log_get(log, KV_FACT_NEEDED);
+	e->length = number_of(log, KV_FACT_MAX_LEN, s->checker->given->max_model_len, 0);
+	e->batched_tokens = number_of(log, KV_FACT_BATCHED_TOKENS, 0, 0);
+	if (s->checker->given->model->recurrent.conv_kernel)
+		e->state_block = number_of(log, KV_FACT_BLOCK_SIZE, 0, 0);
+	e->several_ranks = names_several_ranks(log) || s->options.tensor_parallel > 1
+	                   || number_of(log, KV_FACT_PIPELINE_PARALLEL, 0, 1) > 1;
+}
+
+static const struct kv_cache_format *cache_of(const struct kv_checker *c)
+{
+	const char *name = c->log->kv_dtype;
+	struct kv_error ignored;
+	const struct kv_cache_format *format;
+
+	if (c->given->cache)
+		return c->given->cache;
+	if (!strncmp(name, "torch.float8", strlen("torch.float8")))
+		name = "fp8";
+	format = *name ? kv_cache_format_find(name, &ignored) : NULL;
+	return format ? format : kv_cache_format_find("auto", &ignored);
+}
+
+static void check_weights(struct kv_checker *c, uint32_t tp)
+{
+	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_WEIGHTS);
+	struct kv_weight_options options = {.tensor_parallel = tp, .expert_ranks = 1,
+	                                    .pad_experts = c->log->engine == KV_LOG_VLLM};
+	bool quantised = c->log->quantization[0] && strcmp(c->log->quantization, "None") != 0;
+	struct kv_weights weights;
+	double gib;
+
+	if (!printed)
+		return;
+	kv_weights_count(c->given->model, &options, &weights);
+	gib = (double)weights.bytes / GIB;
+	if (fabs(printed->number / gib - 1) <= 0.02)
+		kv_checker_add(c, KV_FACT_WEIGHTS, printed, gib, KV_CHECK_AGREES, "from the config, tensor by tensor, within 2 %%");
+	else
+		kv_checker_add(c, KV_FACT_WEIGHTS, printed, gib, quantised ? KV_CHECK_EXPLAINED : KV_CHECK_DIFFERS,
+		               "from the config, tensor by tensor; the engine loaded %s", quantised
+		               ? "weights quantised at run time" : "other weights, or more than the text model");
+}
+
+/* SGLang and TensorRT-LLM print tokens and the memory that they take. */
+static bool check_token_bytes(struct search *s)
+{
+	const struct kv_log *log = s->checker->log;
+	const struct kv_log_value *k = kv_log_get(log, KV_FACT_K_SIZE), *kv = kv_log_get(log, KV_FACT_KV);
+	struct kv_layout layout;
+	struct kv_error ignored;
+	double gib;
+
+	if (log->engine != KV_LOG_SGLANG && log->engine != KV_LOG_TENSORRT_LLM)
+		return false;
+	s->options.whole_context = true;
+	if (!s->evidence.tokens || kv_layout_plan(s->checker->given->model, &s->options, &layout, &ignored) != 0)
+		return true;
+	gib = (double)s->evidence.tokens * (double)layout.growing_bytes / GIB;
+	if (k)
+		kv_checker_compare(s->checker, KV_FACT_K_SIZE, k, kv_span_exactly(gib / 2), "tokens x half the bytes of a token");
+	else if (kv)
+		kv_checker_compare(s->checker, KV_FACT_KV, kv, kv_span_exactly(gib), "tokens x bytes of a token");
+	return true;
+}
+
+void kv_checker_pool(struct kv_checker *c)
+{
+	struct search s = {.checker = c};
+
+	s.options.tensor_parallel = (uint32_t)number_of(c->log, KV_FACT_TENSOR_PARALLEL, c->given->tensor_parallel, 1);
+	s.options.block_size = c->given->block_size ? c->given->block_size : 16;
+	s.options.cache = cache_of(c);
+	gather(&s);
+	check_weights(c, s.options.tensor_parallel);
+	if (check_token_bytes(&s) || (!s.evidence.has_kv && !s.evidence.blocks && !s.evidence.tokens))
+		return;
+	if (s.evidence.has_kv && s.evidence.kv.high < 0)
+		return;
+	search_readings(&s);
+	if (!s.solved) {
+		add_unsolved_rows(&s);
+		return;
+	}
+	add_kv_row(&s);
+	add_block_row(&s);
+	kv_checker_swap(c, kv_span_exactly((double)s.found.layout.page_bytes));
+	add_token_row(&s);
+	add_concurrency_row(&s);
+	if (s.checker->given->model->recurrent.conv_kernel)
+		add_block_size_row(&s);
+	add_padding_row(&s);
+	add_refusal_rows(&s);
+}

@@ -1,0 +1,68 @@
+# kvsim size: the verdict, its numbers, and wrong input.
+. "$srcdir/tests/cli/support.sh"
+
+run size --model llama-3.1-70b --hardware h100-sxm -tp 4
+expect_line 'it says that it starts' 0 'It starts.'
+expect_line 'with bytes per token' 0 'KV bytes a token and rank          81920 for ever'
+expect_line 'and its profile' 0 'Engine profile   vllm-2026-08'
+
+run size --model llama-3.1-8b --hardware rtx-4090
+expect_line 'a refusal tells how much is missing' 0 'It does not start: one request of 131072 tokens lacks'
+expect_line 'and what would help' 0 '--tensor-parallel-size 2'
+
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --length 3072 --max-model-len 4096
+expect_line 'eight requests of 384 MiB fit 3 GiB' 0 'Requests of 3072 tokens   8 fit at once'
+
+run size --model llama-3.1-8b --gpu-memory 80GiB --explain --length 8192 --sequences 4
+expect_line 'the formula is filled in' 0 \
+	'2 (K and V) x 32 layers x 8 KV heads x 128 dimensions x 8192 positions x 4 sequences x 2 bytes'
+expect_line 'with its result' 0 '= 4294967296 bytes (4.00 GiB)'
+
+run size --model deepseek-v3 --gpu-memory 141GiB -tp 8 --explain --sensitivity
+expect_line 'the latent formula' 0 '61 layers x (512 latent + 64 rope)'
+expect_line 'shapes of the same GPUs' 0 '-tp 4 -pp 2 -dp 1'
+
+run size --model gpt-oss-120b --gpu-memory 80GiB --gpu-memory-utilization 0.7
+expect_line 'a budget below zero' 0 'KV cache                               -'
+
+run size --model llama-3.1-8b --gpu-memory 80GiB --json
+expect_line 'JSON has a verdict' 0 '"starts": true'
+expect_line 'and blocks' 0 '"num_gpu_blocks":'
+
+cat >"$scratch/trace.csv" <<END
+arrival_s,prompt_tokens,output_tokens
+0,1000,100
+1,2000,100
+2,3000,100
+END
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --trace trace.csv
+expect_line "a trace's lengths" 0 "Of the trace's 3 requests (mean 2100 tokens)"
+
+for profile in sglang-2026-07 trtllm-2026-08 llama.cpp-2026-08 vllm-0.11; do
+	run size --model llama-3.1-8b --gpu-memory 80GiB --engine "$profile" --max-model-len 4096
+	expect_line "profile $profile" 0 'It starts.'
+done
+
+run size --model llama-3.1-8b
+expect 'memory is needed' 64 <<END
+kvsim: the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
+END
+run size --model llama-3.1-8b --gpu-memory 80
+expect_line 'sizes need units' 64 'kvsim: --gpu-memory: '
+run size --model llama-3.1-8b --gpu-memory 80GiB --gpu-memory-utilization 1.1
+expect_line 'utilisation above 1' 64 'gpu-memory-utilization'
+run size --model llama-3.1-8b --gpu-memory 80GiB -tp 3
+expect_line 'heads that do not split' 64 '32 query heads'
+run size --model qwen3-next-80b-a3b --gpu-memory 80GiB --engine sglang-2026-07
+expect_line 'what is not known is refused' 64 'recurrent layers'
+
+cat >"$scratch/config.json" <<END
+{"model_type": "qwen3", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8,
+ "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 1000}
+END
+run size --model config.json --gpu-memory 8GiB
+expect_line 'a config without head_dim' 65 'add head_dim'
+sed 's/qwen3/llama/' "$scratch/config.json" >"$scratch/llama.json"
+run size --model llama.json --gpu-memory 8GiB --max-model-len 100
+expect_line 'an assumption is told' 0 'head_dim is missing: 64 = hidden_size / num_attention_heads assumed'
+finish

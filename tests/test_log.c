@@ -1,0 +1,184 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "sim/sizing/log_check.h"
+#include "tests/support.h"
+
+static struct kv_log *parse(const char *text)
+{
+	struct kv_error err;
+	struct kv_log *log = kv_log_parse(text, strlen(text), "log", &err);
+
+	ck_assert_msg(log != NULL, "%s", err.text);
+	return log;
+}
+
+#define VLLM_019 \
+	"(EngineCore pid=243) INFO 04-22 01:47:25 [core.py:105] Initializing a V1 LLM engine (v0.19.0) with config: " \
+	"model='meta-llama/Llama-3.1-8B-Instruct', speculative_config=None, dtype=torch.bfloat16, max_seq_len=16384, " \
+	"tensor_parallel_size=1, pipeline_parallel_size=1, quantization=None, kv_cache_dtype=auto, device_config=cuda\n" \
+	"(EngineCore pid=243) INFO [gpu_model_runner.py:4820] Model loading took 14.99 GiB memory and 14.42 seconds\n" \
+	"(EngineCore pid=243) DEBUG Memory profiling takes 17.96 seconds. Total non KV cache memory: 17.12GiB; torch peak " \
+	"memory increase: 1.89GiB; non-torch forward increase memory: 0.25GiB; weights memory: 14.99GiB.\n" \
+	"(EngineCore pid=243) INFO [gpu_worker.py:436] Available KV cache memory: 58.11 GiB\n" \
+	"(EngineCore pid=243) INFO [kv_cache_utils.py:1319] GPU KV cache size: 476,016 tokens\n" \
+	"(EngineCore pid=243) INFO Maximum concurrency for 16,384 tokens per request: 29.05x\n" \
+	"(EngineCore pid=243) DEBUG Free memory on device (78.68/79.19 GiB) on startup. Desired GPU memory utilization is " \
+	"(0.95, 75.23 GiB). Actual usage is 14.99 GiB for weight, 1.89 GiB for peak activation, 0.25 GiB for non-torch " \
+	"memory, and 0.91 GiB for CUDAGraph memory. Replace gpu_memory_utilization config with " \
+	"`--kv-cache-memory=61258029056` (57.05 GiB) to fit into requested memory, or `--kv-cache-memory=64959076352` " \
+	"(60.5 GiB) to fully utilize gpu memory. Current kv cache memory in use is 58.11 GiB.\n"
+
+#define VLLM_V0 \
+	"INFO 03-25 21:32:47 model_runner.py:1116] Loading model weights took 14.9888 GB\n" \
+	"INFO 03-25 21:32:48 worker.py:266] the current vLLM instance can use total_gpu_memory (22.07GiB) x " \
+	"gpu_memory_utilization (0.90) = 19.86GiB\n" \
+	"INFO 03-25 21:32:48 worker.py:266] model weights take 14.99GiB; non_torch_memory takes 0.05GiB; PyTorch activation " \
+	"peak memory takes 0.22GiB; the rest of the memory reserved for KV Cache is 4.60GiB.\n" \
+	"INFO 03-25 21:32:48 executor_base.py:108] # CUDA blocks: 2356, # CPU blocks: 2048\n" \
+	"INFO 03-25 21:32:48 executor_base.py:113] Maximum concurrency for 131072 tokens per request: 0.29x\n" \
+	"ERROR 03-25 21:32:48 engine.py:387] The model's max seq len (131072) is larger than the maximum number of tokens " \
+	"that can be stored in KV cache (37696). Try increasing `gpu_memory_utilization`\n"
+
+START_TEST(numbers_are_found_by_their_wording)
+{
+	struct kv_log *log = parse(VLLM_019);
+
+	ck_assert_int_eq(log->engine, KV_LOG_VLLM);
+	ck_assert_str_eq(log->version, "0.19.0");
+	ck_assert_str_eq(log->model, "meta-llama/Llama-3.1-8B-Instruct");
+	ck_assert_double_eq(kv_log_get(log, KV_FACT_TOKENS)->number, 476016);
+	ck_assert_double_eq(kv_log_get(log, KV_FACT_KV)->number, 58.11);
+	ck_assert_double_eq_tol(kv_log_get(log, KV_FACT_KV)->half, 0.005, 1e-9);
+	ck_assert_double_eq(kv_log_get(log, KV_FACT_MAX_LEN)->number, 16384);
+	ck_assert_uint_eq(kv_log_get(log, KV_FACT_TOKENS)->line, 5);
+	kv_log_free(log);
+}
+END_TEST
+
+START_TEST(colours_carriage_returns_and_ranks_do_not_hide_them)
+{
+	struct kv_log *log = parse("\033[1;36m(Worker_TP1 pid=448)\033[0;0m INFO \033[32mAvailable KV cache memory: 6.87 GiB"
+	                           "\033[0m\r\n(Worker_TP0 pid=447) INFO Available KV cache memory: 6.90 GiB");
+
+	ck_assert_uint_eq(log->count[KV_FACT_KV], 2);
+	ck_assert_str_eq(log->value[KV_FACT_KV][0].rank, "TP1");
+	ck_assert_str_eq(log->value[KV_FACT_KV][1].rank, "TP0");
+	ck_assert_double_eq(kv_log_smallest(log, KV_FACT_KV)->number, 6.87);
+	kv_log_free(log);
+}
+END_TEST
+
+/* A log or a part of one, the model, and what the checks must say. */
+static const struct {
+	const char *text, *model, *cache;
+	uint32_t tp;
+	unsigned agree, explained, differ;
+	const char *rule;
+} logs[] = {
+	{VLLM_019, "llama-3.1-8b", NULL, 0, 8, 0, 0, "29751 blocks x 2097152 bytes"},
+	{VLLM_019, NULL, NULL, 0, 5, 0, 0, "150 MiB"},
+	{VLLM_V0, NULL, NULL, 0, 5, 0, 0, "4 GiB of swap"},
+	{VLLM_V0, "llama-3.1-8b", NULL, 0, 8, 0, 0, "the longest request whose blocks fit"},
+	/* a number that was changed by hand */
+	{"Available KV cache memory: 58.11 GiB\nGPU KV cache size: 576,016 tokens\n", "llama-3.1-8b", NULL, 0, 0, 0, 1,
+	 "no rule that is known"},
+	{"Available KV cache memory: 8.11 GiB\nGPU KV cache size: 178,880 tokens\n", "qwen3-235b-a22b", NULL, 4, 0, 2, 0,
+	 "minimum over ranks"},
+	{"max seq len (221000), (10.12 GiB KV cache is needed, which is larger than the available KV cache memory (5.59 GiB). "
+	 "Based on the available memory, the estimated maximum model length is 122080.", "qwen3-30b-a3b", NULL, 0, 2, 1, 0,
+	 "the KV cache is fp8"},
+	{"Available KV cache memory: 0.71 GiB\nGPU KV cache size: 5,632 tokens\n", "llama-3.1-8b", NULL, 0, 0, 2, 0,
+	 "blocks of 256 tokens"},
+	/* 15.6 times the latent: 27 layers x 16 heads x (192 + 192) x 2 bytes */
+	{"Available KV cache memory: 10.13 GiB\nGPU KV cache size: 32,784 tokens\n", "deepseek-v2-lite", NULL, 0, 0, 2, 0,
+	 "MLA is not recognised"},
+	{"Available KV cache memory: 5.38 GiB\nGPU KV cache size: 78,384 tokens\n", "gpt-oss-120b", NULL, 0, 2, 0, 0,
+	 "blocks // 2 groups x 16, as logged before 0.21"},
+	{"Add 3 padding layers, may waste at most 6.25% KV cache memory\nSetting attention block size to 1600 tokens to\n"
+	 "Available KV cache memory: 11.05 GiB\nGPU KV cache size: 623,873 tokens\nMaximum concurrency for 262,144 tokens per "
+	 "request: 2.38x\n", "qwen3.5-27b", "fp8", 2, 5, 0, 0, "426 blocks / 179 of one request"},
+	{"Estimated CUDA graph memory: 0.37 GiB total\nCUDA graph memory profiling is enabled (default since v0.21.0). The "
+	 "current --gpu-memory-utilization=0.9500 is equivalent to --gpu-memory-utilization=0.9417 without CUDA graph memory "
+	 "profiling. To maintain the same effective KV cache size as before, increase --gpu-memory-utilization to 0.9583.", NULL,
+	 NULL, 0, 1, 0, 0, "graphs take"},
+	{"Free memory on device (61.13/61.28 GiB) on startup. Desired GPU memory utilization is (0.9, 55.15 GiB). Actual usage: "
+	 "1.13 GiB for weights, 0.22 GiB for peak activation, 0.01 GiB for non-torch memory, 0.1 GiB for NPU graph memory. "
+	 "Current KV cache memory: 53.78 GiB.", NULL, NULL, 0, 2, 0, 0, "requested - weights"},
+	{"[2025-03-08 12:29:21 TP0] Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=6.09 GB, mem "
+	 "usage=15.54 GB.\n[2025-03-08 12:29:21 TP0] KV Cache is allocated. #tokens: 46611, K size: 1.42 GB, V size: 1.42 GB\n",
+	 "qwen2.5-32b", NULL, 4, 3, 0, 0, "half the bytes of a token"},
+	{"[TensorRT-LLM][INFO] Memory usage when calculating max tokens in paged kv cache: total: 22.18 GiB, available: 1.42 "
+	 "GiB\n[TensorRT-LLM][INFO] Number of blocks in KV cache primary pool: 82\n[TensorRT-LLM][INFO] Number of tokens per "
+	 "block: 64.\n[TensorRT-LLM][INFO] [MemUsageChange] Allocated 1.28 GiB for max tokens in paged KV cache (5248).\n", NULL,
+	 NULL, 0, 2, 0, 0, "0.9 x what is free"},
+	{"llama_kv_cache: size = 1152.00 MiB (131072 cells, 8 layers, 1/1 seqs), K (q4_0):  576.00 MiB, V (q4_0):  576.00 MiB\n"
+	 "print_info: n_embd_k_gqa     = 1024\n", NULL, NULL, 0, 2, 0, 0, "layers x cells x width"},
+	{"llama_context: n_ctx     = 4096\nllama_context: n_ubatch  = 1024\nprint_info: n_swa = 512\nllama_kv_cache: size =   "
+	 "60.00 MiB (  1536 cells,  20 layers,  1/1 seqs), K (f16):   30.00 MiB, V (f16):   30.00 MiB\n", NULL, NULL, 0, 2, 0, 0,
+	 "windowed cells"},
+	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
+	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
+	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,
+	 "tokens / maximum length"},
+};
+
+START_TEST(a_log_is_checked_against_itself_and_the_model)
+{
+	struct kv_error err;
+	struct kv_log *log = parse(logs[_i].text);
+	struct kv_model *model = logs[_i].model ? kv_model_load(logs[_i].model, &err) : NULL;
+	struct kv_check_given given = {.model = model, .tensor_parallel = logs[_i].tp,
+	                               .cache = logs[_i].cache ? kv_cache_format_find(logs[_i].cache, &err) : NULL};
+	struct kv_check_list list;
+	bool found = false;
+
+	kv_log_check(log, &given, &list);
+	for (size_t i = 0; i < list.count; i++)
+		found |= strstr(list.check[i].rule, logs[_i].rule) != NULL;
+	ck_assert_uint_eq(list.verdicts[KV_CHECK_AGREES], logs[_i].agree);
+	ck_assert_uint_eq(list.verdicts[KV_CHECK_EXPLAINED], logs[_i].explained);
+	ck_assert_uint_eq(list.verdicts[KV_CHECK_DIFFERS], logs[_i].differ);
+	ck_assert_msg(found, "no rule '%s'", logs[_i].rule);
+	kv_check_list_fini(&list);
+	kv_log_free(log);
+	kv_model_free(model);
+}
+END_TEST
+
+static const char *const foreign[] = {"", "\n\n", "hello world\n", "GET /health 200\n", "\033[0m", "Available KV cache memory"};
+
+START_TEST(what_is_no_start_up_log_is_refused)
+{
+	struct kv_error err;
+
+	ck_assert_ptr_null(kv_log_parse(foreign[_i], strlen(foreign[_i]), "log", &err));
+	ck_assert_int_eq(err.status, KV_EXIT_DATA);
+	ck_assert_ptr_nonnull(strstr(err.text, "vLLM, SGLang, TensorRT-LLM or llama.cpp"));
+}
+END_TEST
+
+START_TEST(a_missing_file_is_named)
+{
+	struct kv_error err;
+
+	ck_assert_ptr_null(kv_log_read("/no/such/log", &err));
+	ck_assert_int_eq(err.status, KV_EXIT_MISSING);
+	ck_assert_ptr_nonnull(strstr(err.text, "/no/such/log"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("log");
+	TCase *tc = tcase_create("log");
+
+	tcase_add_test(tc, numbers_are_found_by_their_wording);
+	tcase_add_test(tc, colours_carriage_returns_and_ranks_do_not_hide_them);
+	tcase_add_loop_test(tc, a_log_is_checked_against_itself_and_the_model, 0, sizeof logs / sizeof *logs);
+	tcase_add_loop_test(tc, what_is_no_start_up_log_is_refused, 0, sizeof foreign / sizeof *foreign);
+	tcase_add_test(tc, a_missing_file_is_named);
+	suite_add_tcase(suite, tc);
+	return kv_run_suite(suite);
+}
