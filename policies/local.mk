@@ -7,9 +7,19 @@ libkvsim_a_SOURCES += \
 	%D%/allocation/contiguous_max.c \
 	%D%/allocation/contiguous_pow2.c \
 	%D%/allocation/paged.c \
+	%D%/eviction/arc.c \
+	%D%/eviction/cost_aware.c \
 	%D%/eviction/fifo.c \
+	%D%/eviction/filo.c \
 	%D%/eviction/lfu.c \
 	%D%/eviction/lru.c \
+	%D%/eviction/mru.c \
+	%D%/eviction/priority.c \
+	%D%/eviction/s3_fifo.c \
+	%D%/eviction/sieve.c \
+	%D%/eviction/slru.c \
+	%D%/eviction/tail_optimised.c \
+	%D%/eviction/ttl.c \
 	%D%/policies.h \
 	%D%/preemption/latest.c \
 	%D%/preemption/priority.c \

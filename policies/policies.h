@@ -22,5 +22,15 @@ extern const struct kv_policy kv_prefix_block_hash;
 extern const struct kv_policy kv_eviction_lru;
 extern const struct kv_policy kv_eviction_fifo;
 extern const struct kv_policy kv_eviction_lfu;
+extern const struct kv_policy kv_eviction_mru;
+extern const struct kv_policy kv_eviction_filo;
+extern const struct kv_policy kv_eviction_slru;
+extern const struct kv_policy kv_eviction_s3_fifo;
+extern const struct kv_policy kv_eviction_sieve;
+extern const struct kv_policy kv_eviction_arc;
+extern const struct kv_policy kv_eviction_ttl;
+extern const struct kv_policy kv_eviction_priority;
+extern const struct kv_policy kv_eviction_cost_aware;
+extern const struct kv_policy kv_eviction_tail_optimised;
 
 #endif

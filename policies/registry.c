@@ -20,5 +20,15 @@ const struct kv_policy *const kv_policy_registry[] = {
 	&kv_eviction_lru,
 	&kv_eviction_fifo,
 	&kv_eviction_lfu,
+	&kv_eviction_mru,
+	&kv_eviction_filo,
+	&kv_eviction_slru,
+	&kv_eviction_s3_fifo,
+	&kv_eviction_sieve,
+	&kv_eviction_arc,
+	&kv_eviction_ttl,
+	&kv_eviction_priority,
+	&kv_eviction_cost_aware,
+	&kv_eviction_tail_optimised,
 	NULL
 };

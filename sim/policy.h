@@ -89,15 +89,59 @@ struct kv_prefix_hooks {
 	bool enabled;  /* full blocks are registered and looked up by their hash chain */
 };
 
+/* Most orders that an eviction policy may keep apart, and most places at which it may have a release call cut. */
+#define KV_EVICTION_QUEUES 4
+#define KV_EVICTION_CUTS 2
+
+/* One release call: blocks of one request and group that are given up together. */
+struct kv_release {
+	uint64_t call;           /* 1, 2, ... over the run */
+	kv_time now;
+	uint64_t pool;           /* usable blocks */
+	uint32_t block_size;     /* tokens */
+	uint32_t prompt_tokens;  /* of the request */
+	uint32_t blocks;         /* the request's whole length in this group, in blocks */
+	uint64_t ghosts[KV_EVICTION_QUEUES];  /* blocks remembered when the call began, by the queue they were evicted from */
+
+	/* the entry */
+	uint32_t depth;          /* place of its first block in the sequence: to be compared with cuts, nothing else */
+	uint32_t weight;         /* blocks */
+	uint32_t ghost;          /* at its first release: 1 + the queue that its content was last evicted from; 0 = none known */
+};
+
+enum kv_due { KV_DUE_NOT, KV_DUE_DROP, KV_DUE_MOVE };
+
 /* Order among evictable blocks: the smallest rank goes first; ties: the release call that came first, then the deeper
  * block. An entry is a block, or consecutive blocks of one chain with equal state (the core copies it at a split). Entry
- * state starts zeroed when content is registered, and changes only in these hooks. */
+ * state starts zeroed when content is registered, and changes only in these hooks. Registration has no time of its own (an
+ * engine may do it late), so insert sees none: what depends on the run waits for the first release. A call for an entry of
+ * n blocks must do what n calls for its blocks would, the last block first. */
 struct kv_eviction_hooks {
 	void (*insert)(void *state, void *entry);  /* registered; may be NULL */
 	void (*hit)(void *state, void *entry);     /* an admission hit it; may be NULL */
-	/* It has become evictable in release call number `release` (1, 2, ... over the run). */
-	struct kv_rank (*release)(void *state, void *entry, uint64_t release);
-	bool release_order;  /* rank is always (release, 0): the core may keep a plain list */
+	/* It has become evictable, or blank where blank blocks stand in the order too. */
+	struct kv_rank (*release)(void *state, void *entry, const struct kv_release *release);
+	bool release_order;  /* rank is always (release call, 0): the core may keep plain lists */
+
+	/* The rest may be NULL or 0. */
+
+	/* Depths that separate blocks of this call which release treats differently. Returns how many. */
+	unsigned (*cut)(const void *state, const struct kv_release *release, uint32_t at[KV_EVICTION_CUTS]);
+	/* The order is kept in `queues` parts (0 = 1); queue says where an entry stands, after release, reach and due. */
+	unsigned queues;
+	unsigned (*queue)(const void *entry);
+	/* Which queue that is not empty gives the next block, and for how many blocks at most (at least 1) that holds. Without it
+	 * the smallest rank of all queues goes. */
+	unsigned (*pick)(const void *state, const uint64_t blocks[], uint64_t pool, uint64_t *most);
+	/* The entry is first and a block is wanted. False = it stays, with a rank that must be larger. `calls` = the latest
+	 * release call. */
+	bool (*reach)(void *state, void *entry, uint64_t calls, struct kv_rank *rank);
+	/* Asked of the first entry of each queue before each scheduling, until it answers KV_DUE_NOT: it may be dropped
+	 * (its blocks are blank then), or stand elsewhere from now on. */
+	enum kv_due (*due)(void *state, void *entry, kv_time now, struct kv_rank *rank);
+	/* Content evicted from these queues (bits) is remembered; the oldest is forgotten beyond ghost_blocks. */
+	unsigned ghost_queues;
+	uint64_t (*ghost_blocks)(const void *state, uint64_t pool);
 };
 
 enum { KV_POLICY_ORACLE = 1 };

@@ -23,7 +23,7 @@ enum kv_event_kind {
 	KV_EVENT_FIRST_TOKEN,
 	KV_EVENT_FINISH,       /* tokens = generated, blocks = held before, detail = stop or length */
 	KV_EVENT_EVICT,        /* blocks = cached blocks that this request's allocating call evicted */
-	KV_EVENT_EXPIRE,
+	KV_EVENT_EXPIRE,       /* blocks = cached blocks that the eviction policy's clock dropped; no request */
 	KV_EVENT_DELETE,
 	KV_EVENT_STALL,        /* tokens = known tokens, blocks = blocks it needs to be computed whole, detail = "usable=N" */
 	KV_EVENT_LIVELOCK,     /* the same */
@@ -32,12 +32,14 @@ enum kv_event_kind {
 
 const char *kv_event_name(enum kv_event_kind kind);
 
+#define KV_NO_REQUEST UINT64_MAX
+
 struct kv_event {
 	kv_time time;
 	uint64_t step;         /* steps that began before this instant; during a step, its own number from 0 */
 	enum kv_event_kind kind;
-	uint64_t request;      /* index */
-	const char *request_id;/* NULL = "r" followed by index */
+	uint64_t request;      /* index, or KV_NO_REQUEST */
+	const char *request_id;/* NULL = "r" followed by index; "" for none */
 	uint64_t tokens;
 	uint64_t blocks;
 	const char *detail;    /* "" = none */

@@ -58,6 +58,23 @@ static void set_random_policy(struct plan *plan, enum kv_policy_kind kind)
 			test_workload_set_policy(plan->workload, kind, (*p)->name);
 }
 
+/* Parameters that make small workloads meet what the policies do. */
+static void set_eviction_parameters(struct plan *plan)
+{
+	static const char *const tuned[] = {
+		"slru,uses=3", "s3-fifo,small=0.3,promote=1", "s3-fifo,small=0.02,ghosts=0.2", "s3-fifo,small=0.5,ghosts=4,promote=3",
+		"ttl,ttl=20us", "ttl,ttl=1ms", "ttl,ttl=3s", "ttl,ttl=40s",
+		"priority,head_tokens=13,head=90,decode=10", "priority,head_tokens=40,head=10,prompt=80,decode=50,prompt_duration=5s",
+		"priority,prompt=20,prompt_duration=2ms,decode=70,decode_duration=30us",
+		"priority,head_tokens=64,head=100,head_duration=20s,prompt=35,decode=35,decode_duration=7s",
+		"cost-aware,double_at=10", "cost-aware,double_at=100", "tail-optimised,threshold=30,turn=8",
+		"tail-optimised,threshold=90,turn=20", "tail-optimised,threshold=10,turn=0",
+	};
+	const char *text = tuned[between(plan, 0, sizeof tuned / sizeof *tuned - 1)];
+
+	test_workload_set_policy(plan->workload, KV_POLICY_EVICTION, text);
+}
+
 static void starve(struct plan *plan)
 {
 	struct kv_engine_config *config = &plan->workload->config;
@@ -82,8 +99,10 @@ static void choose_policies(struct plan *plan)
 		set_random_policy(plan, KV_POLICY_SCHEDULING);
 	if (chance(plan, 60))
 		set_random_policy(plan, KV_POLICY_PREEMPTION);
-	if (chance(plan, 60))
+	if (chance(plan, 50))
 		set_random_policy(plan, KV_POLICY_EVICTION);
+	else if (chance(plan, 60))
+		set_eviction_parameters(plan);
 	if (chance(plan, 20))
 		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
 	if (chance(plan, 20))

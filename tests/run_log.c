@@ -31,7 +31,8 @@ static void on_event(void *self, const struct kv_event *event)
 	const struct kv_request *request = request_of(log, event->request);
 	struct logged_event *copy = APPEND(log, event);
 
-	if (request == NULL || !equal_text(request->id, event->request_id))
+	if (event->request == KV_NO_REQUEST ? event->request_id[0] != '\0' :
+	                                      request == NULL || !equal_text(request->id, event->request_id))
 		log->wrong_strings = true;
 	memset(copy, 0, sizeof *copy);
 	*copy = (struct logged_event){event->time, event->step, event->kind, event->request, event->tokens, event->blocks, ""};

@@ -86,7 +86,7 @@ static uint32_t take(struct pool *pool, uint32_t request, uint32_t tokens)
 
 static void release(struct pool *pool, uint32_t request, uint32_t tokens)
 {
-	kv_table_release(&pool->cache, request, 0, kv_table_of(&pool->cache, request, 0)->blocks, tokens);
+	kv_table_release(&pool->cache, request, 0, kv_table_of(&pool->cache, request, 0)->blocks, tokens, tokens);
 	kv_table_reset(&pool->cache, request);
 }
 

@@ -7,13 +7,13 @@ struct entry {
 	uint64_t first_release;  /* 0 = never released */
 };
 
-static struct kv_rank release(void *state, void *entry_state, uint64_t call)
+static struct kv_rank release(void *state, void *entry_state, const struct kv_release *call)
 {
 	struct entry *entry = entry_state;
 
 	(void)state;
 	if (entry->first_release == 0)
-		entry->first_release = call;
+		entry->first_release = call->call;
 	return (struct kv_rank){(int64_t)entry->first_release, 0};
 }
 

@@ -15,12 +15,12 @@ static void hit(void *state, void *entry_state)
 	entry->hits++;
 }
 
-static struct kv_rank release(void *state, void *entry_state, uint64_t call)
+static struct kv_rank release(void *state, void *entry_state, const struct kv_release *call)
 {
 	const struct entry *entry = entry_state;
 
 	(void)state;
-	return (struct kv_rank){entry->hits, (int64_t)call};
+	return (struct kv_rank){entry->hits, (int64_t)call->call};
 }
 
 const struct kv_policy kv_eviction_lfu = {

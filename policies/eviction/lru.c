@@ -3,11 +3,11 @@
 
 #include "policies/policies.h"
 
-static struct kv_rank release(void *state, void *entry, uint64_t call)
+static struct kv_rank release(void *state, void *entry, const struct kv_release *call)
 {
 	(void)state;
 	(void)entry;
-	return (struct kv_rank){(int64_t)call, 0};
+	return (struct kv_rank){(int64_t)call->call, 0};
 }
 
 const struct kv_policy kv_eviction_lru = {

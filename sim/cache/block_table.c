@@ -163,7 +163,7 @@ static uint32_t release_blank(struct kv_cache *cache, uint32_t from, uint32_t to
 	if (cache->blank_first)
 		cache->blank += to - from;
 	else
-		kv_order_add_blank(cache, from, to, cache->releases);
+		kv_order_add_blank(cache, from, to);
 	return to - from;
 }
 
@@ -184,7 +184,24 @@ static uint32_t last_hold_below(struct kv_cache *cache, struct kv_table *table, 
 	return h;
 }
 
-void kv_table_release(struct kv_cache *cache, uint32_t request, uint32_t group, uint32_t to, uint64_t tokens)
+/* The part of the hold's extent that is given up next: where the release call treats the extent's blocks differently it is cut,
+ * and the hold of the upper part comes first. */
+static uint32_t cut_for_release(struct kv_cache *cache, uint32_t h)
+{
+	uint32_t e = cache->hold[h].extent;
+	uint32_t at;
+
+	if (cache->extent[e].first_hold != cache->extent[e].last_hold)
+		return h;
+	at = kv_order_cut(cache, e);
+	if (at == cache->extent[e].lo)
+		return h;
+	kv_extent_split(cache, e, at);
+	return cache->hold[h].next;
+}
+
+void kv_table_release(struct kv_cache *cache, uint32_t request, uint32_t group, uint32_t to, uint64_t tokens,
+                      uint32_t prompt)
 {
 	struct kv_table *table = kv_table_of(cache, request, group);
 	uint32_t h = last_hold_below(cache, table, to);
@@ -192,12 +209,14 @@ void kv_table_release(struct kv_cache *cache, uint32_t request, uint32_t group, 
 	uint32_t blank = 0;
 	uint32_t held = 0;
 
-	cache->releases++;
+	kv_order_begin_release(cache, prompt, table->blocks);
 	while (h != KV_NONE) {
-		uint32_t prev = cache->hold[h].prev;
-		uint32_t lo = cache->extent[cache->hold[h].extent].lo;
-		uint32_t hi = cache->extent[cache->hold[h].extent].hi;
+		uint32_t prev, lo, hi;
 
+		h = cut_for_release(cache, h);
+		prev = cache->hold[h].prev;
+		lo = cache->extent[cache->hold[h].extent].lo;
+		hi = cache->extent[cache->hold[h].extent].hi;
 		blank += release_blank(cache, hi, position);
 		held += hi - lo;
 		drop(cache, h);

@@ -20,6 +20,7 @@
 #include "sim/cache/content.h"
 #include "sim/engine_config.h"
 #include "sim/base/error.h"
+#include "sim/cache/ghosts.h"
 #include "sim/base/units.h"
 
 struct kv_extent {
@@ -30,8 +31,9 @@ struct kv_extent {
 	uint32_t first_hold, last_hold;  /* in the order in which they were acquired */
 	uint32_t order_next;         /* place in the eviction order: list link, or position in the heap */
 	uint32_t order_prev;
+	uint32_t queue;              /* of the eviction policy */
 	uint64_t registered;         /* registration number: smaller = found first */
-	uint64_t release;            /* release call that made it evictable */
+	uint64_t release;            /* release call that made it evictable last; 0 = none yet */
 	struct kv_rank rank;
 	unsigned char state[KV_ENTRY_STATE_MAX];  /* the eviction policy's */
 };
@@ -79,6 +81,14 @@ struct kv_path {
 	uint32_t pieces;
 };
 
+/* One queue of the eviction order: a list (release_order policies) or a 4-ary heap of extents. */
+struct kv_order {
+	uint32_t first, last;
+	uint32_t *heap;
+	size_t capacity;
+	uint32_t size;
+};
+
 struct kv_cache {
 	struct kv_content content;
 	uint32_t block_size;
@@ -100,15 +110,17 @@ struct kv_cache {
 	struct kv_table *table;       /* live request * groups + group */
 	size_t table_capacity;
 
-	/* the eviction order: a list (release_order policies) or a 4-ary heap of extents */
-	uint32_t order_first, order_last;
-	uint32_t *heap;
-	size_t heap_capacity;
-	uint32_t heap_size;
+	struct kv_order order[KV_EVICTION_QUEUES];
+	uint64_t order_blocks[KV_EVICTION_QUEUES];
+	unsigned queues;
+	bool remembers;               /* ghosts is in use */
+	struct kv_ghosts ghosts;
+	struct kv_release release;    /* the release call that is under way, or the last one */
+	uint32_t cut[KV_EVICTION_CUTS];
+	unsigned cuts;
 
 	kv_time now;
 	uint64_t registrations;
-	uint64_t releases;
 	uint64_t usable;              /* = pinned + cached + blank + blank_ordered */
 	uint64_t pinned;
 	uint64_t cached;              /* evictable blocks with content */
@@ -172,12 +184,19 @@ void kv_hold_remove(struct kv_cache *cache, uint32_t hold);
 
 /* --- sim/cache/eviction_order.c ------------------------------------------------------------------------------------------- */
 
+/* Opens the next release call: `blocks` is the length of the request's table, `prompt` that of its prompt in tokens. */
+void kv_order_begin_release(struct kv_cache *cache, uint32_t prompt, uint32_t blocks);
+/* The lowest block from which on the call treats all blocks of an extent alike: to be cut there before kv_order_add. */
+uint32_t kv_order_cut(struct kv_cache *cache, uint32_t extent);
+/* The extent has become evictable by the current call. */
 void kv_order_add(struct kv_cache *cache, uint32_t extent);
 void kv_order_take_out(struct kv_cache *cache, uint32_t extent);
 /* `upper` was just split off `lower`, which stands in the order: puts it directly before. */
 void kv_order_add_split(struct kv_cache *cache, uint32_t lower, uint32_t upper);
-/* A blank entry of the order (profiles that do not put blank blocks first). */
-void kv_order_add_blank(struct kv_cache *cache, uint32_t lo, uint32_t hi, uint64_t release);
+/* Blank entries of the order (profiles that do not put blank blocks first). */
+void kv_order_add_blank(struct kv_cache *cache, uint32_t lo, uint32_t hi);
+/* Does what is due by the policy's clock. Returns how many blocks were dropped. */
+uint64_t kv_order_expire(struct kv_cache *cache);
 /* Takes n free blocks: blank ones first, then from the front of the order. The caller pins them. Returns how many had
  * content, which is gone now. */
 uint64_t kv_order_consume(struct kv_cache *cache, uint64_t n);
@@ -206,8 +225,10 @@ uint64_t kv_path_evictable(struct kv_cache *cache, uint32_t group, const struct 
 void kv_table_register(struct kv_cache *cache, uint32_t request, uint32_t group, const struct kv_path *path,
                        uint32_t from, uint32_t to);
 
-/* Gives up the live blocks below position `to`, last to first, as one release call. `tokens` = their filled slots. */
-void kv_table_release(struct kv_cache *cache, uint32_t request, uint32_t group, uint32_t to, uint64_t tokens);
+/* Gives up the live blocks below position `to`, last to first, as one release call. `tokens` = their filled slots,
+ * `prompt` = tokens of the request's prompt. */
+void kv_table_release(struct kv_cache *cache, uint32_t request, uint32_t group, uint32_t to, uint64_t tokens,
+                      uint32_t prompt);
 
 /* --- sim/cache/prefix_lookup.c ---------------------------------------------------------------------------------------------- */
 

@@ -128,7 +128,8 @@ bool kv_content_has(const struct kv_content *content, uint64_t hash)
 
 uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t start, uint64_t stream, uint32_t kind)
 {
-	uint64_t hash = kind == KV_STREAM_PRIVATE ? 0 : kv_content_hash(content->node[parent].hash, start, stream, kind);
+	uint64_t identity = kind == KV_STREAM_PRIVATE ? ++content->privates : stream;
+	uint64_t hash = kv_content_hash(content->node[parent].hash, start, identity, kind);
 	uint32_t node = kind == KV_STREAM_PRIVATE ? KV_NONE : node_find(content, hash, parent, start, stream, kind);
 
 	if (node != KV_NONE) {
@@ -152,7 +153,7 @@ uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t 
 static void remember(struct kv_content *content, const struct kv_node *node)
 {
 	if (content->gone != NULL && node->stored > 0)
-		kv_seen_put(content->gone, node->hash, node->stored, node->evicted);
+		kv_seen_put(content->gone, node->hash, node->stored, node->evicted, node->expired);
 }
 
 void kv_content_unref(struct kv_content *content, uint32_t node)

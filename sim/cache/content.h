@@ -29,12 +29,13 @@ struct kv_node {
 	uint32_t refs;
 	uint32_t kind;
 	uint32_t owner;  /* live request that generates this stream, KV_NONE = none */
-	uint64_t hash;   /* of the whole path: equal content under equal keys */
+	uint64_t hash;   /* of the whole path: equal content under equal keys; of its own for private content */
 
 	/* for miss reasons */
 	uint32_t stored; /* blocks of it, from the start of the prompt, that have ever been registered */
 	bool admitted;   /* a request with this content has been admitted */
-	kv_time evicted; /* when last a block of it was, KV_TIME_NONE = never */
+	kv_time evicted; /* when last a block of it was or expired, KV_TIME_NONE = never */
+	bool expired;    /* it expired then */
 };
 
 struct kv_content {
@@ -45,6 +46,7 @@ struct kv_content {
 	uint32_t *slot;      /* open addressing, linear probing; KV_NONE = empty */
 	uint32_t slots;      /* a power of two */
 	uint32_t indexed;
+	uint64_t privates;   /* private nodes ever made */
 	struct kv_seen *gone;  /* gets what was stored of nodes that are forgotten; NULL = nobody asks */
 };
 

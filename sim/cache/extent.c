@@ -175,6 +175,8 @@ bool kv_extent_can_grow(struct kv_cache *cache, uint32_t e, uint32_t hi)
 	if (extent->first_hold != extent->last_hold || kv_chain_of(cache, extent->node, extent->group)->overlaps
 	    || (extent->next != KV_NONE && cache->extent[extent->next].lo < hi))
 		return false;
+	if (cache->remembers && extent->release != 0)
+		return false;
 	if (cache->eviction->entry_size == 0)
 		return true;
 	if (cache->eviction->hooks.eviction.insert != NULL)

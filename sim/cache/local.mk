@@ -5,4 +5,5 @@ libkvsim_a_SOURCES += \
 	%D%/content.c %D%/content.h \
 	%D%/eviction_order.c \
 	%D%/extent.c \
+	%D%/ghosts.c %D%/ghosts.h \
 	%D%/prefix_lookup.c

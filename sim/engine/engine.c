@@ -159,9 +159,27 @@ static void begin_step(struct kv_engine *engine, kv_time now)
 	kv_engine_take_out_eager(engine);
 }
 
+/* Cached content that is past its time by the eviction policy's clock. A blocked head may have lost what it would hit. */
+static void expire(struct kv_engine *engine)
+{
+	uint64_t blocks = kv_order_expire(&engine->cache);
+	struct kv_event event = {
+		.time = engine->step_start, .step = engine->steps_begun, .kind = KV_EVENT_EXPIRE, .request = KV_NO_REQUEST,
+		.request_id = "", .blocks = blocks, .detail = ""
+	};
+
+	if (blocks == 0)
+		return;
+	engine->head_blocked = false;
+	if (engine->sink->event != NULL)
+		engine->sink->event(engine->sink->self, &event);
+}
+
 bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration)
 {
 	begin_step(engine, now);
+	if (engine->running_count + engine->waiting.count > 0)
+		expire(engine);
 	if (engine->steady_count < engine->running_count || engine->running_count == 0)
 		engine->head_blocked = false;
 	kv_engine_run_running(engine);

@@ -46,21 +46,29 @@ static void count_chains(struct kv_cache *cache, struct count *count)
 		}
 }
 
+static void count_ordered(const struct kv_extent *extent, unsigned queue, uint64_t *cached, uint64_t *blank)
+{
+	KV_ASSERT(extent->queue == queue, "an extent of queue %u stands in queue %u", extent->queue, queue);
+	*(extent->node == KV_NONE ? blank : cached) += extent->hi - extent->lo;
+}
+
 /* The order must hold exactly the extents without holders; blank entries are only there. */
 static void count_order(struct kv_cache *cache, struct count *count)
 {
 	uint64_t cached = 0;
 
-	if (cache->eviction->hooks.eviction.release_order) {
-		for (uint32_t e = cache->order_first; e != KV_NONE; e = cache->extent[e].order_next)
-			*(cache->extent[e].node == KV_NONE ? &count->blank_ordered : &cached) += cache->extent[e].hi - cache->extent[e].lo;
-	} else {
-		for (uint32_t i = 0; i < cache->heap_size; i++) {
-			const struct kv_extent *extent = &cache->extent[cache->heap[i]];
+	for (unsigned q = 0; q < cache->queues; q++) {
+		const struct kv_order *order = &cache->order[q];
+		uint64_t blocks = cached + count->blank_ordered;
 
-			KV_ASSERT(extent->order_next == i, "heap position %u", i);
-			*(extent->node == KV_NONE ? &count->blank_ordered : &cached) += extent->hi - extent->lo;
+		if (cache->eviction->hooks.eviction.release_order)
+			for (uint32_t e = order->first; e != KV_NONE; e = cache->extent[e].order_next)
+				count_ordered(&cache->extent[e], q, &cached, &count->blank_ordered);
+		for (uint32_t i = 0; i < order->size; i++) {
+			KV_ASSERT(cache->extent[order->heap[i]].order_next == i, "heap position %u", i);
+			count_ordered(&cache->extent[order->heap[i]], q, &cached, &count->blank_ordered);
 		}
+		KV_ASSERT(cached + count->blank_ordered - blocks == cache->order_blocks[q], "blocks in queue %u", q);
 	}
 	KV_ASSERT(cached == count->cached_blocks, "%" PRIu64 " blocks in the order, %" PRIu64 " without holders", cached,
 	          count->cached_blocks);

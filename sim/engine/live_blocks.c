@@ -251,7 +251,8 @@ static void trim_windows(struct kv_engine *engine, uint32_t id)
 		behind = (uint32_t)kv_min(behind, table->blocks);
 		if (behind > table->trimmed)
 			kv_table_release(&engine->cache, id, g, behind,
-			                 (uint64_t)(behind - table->trimmed) * engine->config->block_size);
+			                 (uint64_t)(behind - table->trimmed) * engine->config->block_size,
+			                 engine->live[id].prompt);
 	}
 }
 
@@ -391,7 +392,7 @@ void kv_live_release(struct kv_engine *engine, uint32_t id)
 		struct kv_table *table = kv_table_of(&engine->cache, id, g);
 
 		kv_table_release(&engine->cache, id, g, table->blocks,
-		                 filled - (uint64_t)table->trimmed * engine->config->block_size);
+		                 filled - (uint64_t)table->trimmed * engine->config->block_size, live->prompt);
 	}
 	uncount_waste(engine, live);
 	for (uint32_t g = 0; g < engine->config->groups; g++) {

@@ -19,6 +19,7 @@ struct walk {
 struct known {
 	uint32_t stored;   /* blocks from the start of the prompt */
 	kv_time evicted;
+	bool expired;      /* not evicted then */
 	bool admitted;
 };
 
@@ -47,7 +48,8 @@ static uint32_t piece_end(const struct walk *w, uint32_t piece)
 static struct known look_up(const struct walk *w, uint32_t piece)
 {
 	const struct kv_node *node = node_of(w, piece);
-	struct known known = {.stored = node->stored, .evicted = node->evicted, .admitted = node->admitted};
+	struct known known = {.stored = node->stored, .evicted = node->evicted, .expired = node->expired,
+	                      .admitted = node->admitted};
 	const struct kv_seen_entry *gone;
 
 	if (node->kind == KV_STREAM_PRIVATE || known.admitted)
@@ -56,6 +58,7 @@ static struct known look_up(const struct walk *w, uint32_t piece)
 	if (gone != NULL) {
 		known.stored = (uint32_t)kv_max(known.stored, gone->extent);
 		known.evicted = gone->when;
+		known.expired = gone->expired;
 	}
 	return known;
 }
@@ -70,7 +73,7 @@ static void blame_eviction(struct walk *w, const struct known *known, uint32_t f
 {
 	if (to <= from)
 		return;
-	blame(w, KV_MISS_EVICTED, from, to);
+	blame(w, known->expired ? KV_MISS_EXPIRED : KV_MISS_EVICTED, from, to);
 	if (w->miss->evicted_ago == KV_TIME_NONE && known->evicted != KV_TIME_NONE)
 		w->miss->evicted_ago = w->cache->now - known->evicted;
 }
@@ -244,9 +247,9 @@ static void remember_piece(struct walk *w, uint32_t piece)
 		return;
 	if (!node->admitted) {
 		if (has_stream(w, piece))
-			kv_seen_put(&w->misses->streams, stream_key(w, piece), length, w->cache->now);
+			kv_seen_put(&w->misses->streams, stream_key(w, piece), length, w->cache->now, false);
 		if (has_key(w))
-			kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length, w->cache->now);
+			kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length, w->cache->now, false);
 	}
 	node->admitted = true;
 }

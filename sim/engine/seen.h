@@ -18,6 +18,7 @@ struct kv_seen_entry {
 	uint64_t key;     /* never 0 in use */
 	kv_time when;
 	uint32_t extent;  /* blocks or tokens, as the caller counts */
+	bool expired;     /* as the caller says, of the later time */
 };
 
 struct kv_seen_generation {
@@ -34,7 +35,7 @@ struct kv_seen {
 void kv_seen_fini(struct kv_seen *seen);
 
 /* Remembers the later time and the larger extent for a key. */
-void kv_seen_put(struct kv_seen *seen, uint64_t key, uint32_t extent, kv_time when);
+void kv_seen_put(struct kv_seen *seen, uint64_t key, uint32_t extent, kv_time when, bool expired);
 
 /* NULL if it is not remembered. Valid until the next put. */
 const struct kv_seen_entry *kv_seen_get(const struct kv_seen *seen, uint64_t key);

@@ -41,6 +41,9 @@ void oracle_cache_fini(struct oracle_cache *cache)
 	for (uint64_t i = 0; i < cache->config->usable_blocks; i++)
 		oracle_list_fini(&cache->blocks[i].holders);
 	free(cache->blocks);
+	for (size_t i = 0; i < cache->ghosts.count; i++)
+		free(cache->ghosts.items[i]);
+	oracle_list_fini(&cache->ghosts);
 }
 
 uint64_t oracle_cache_free(const struct oracle_cache *cache)
@@ -125,7 +128,7 @@ static struct oracle_content *make_child(struct oracle_content *parent, const st
 
 static bool is_forgotten(const struct oracle_content *content, uint32_t groups)
 {
-	if (content->children.count > 0)
+	if (content->children.count > 0 || content->ghosts > 0)
 		return false;
 	for (uint32_t g = 0; g < groups; g++)
 		if (content->registered[g].count > 0)
@@ -133,12 +136,9 @@ static bool is_forgotten(const struct oracle_content *content, uint32_t groups)
 	return true;
 }
 
-static void unregister(struct oracle_cache *cache, struct oracle_block *block)
+/* Frees what nothing names any more, from here up. */
+static void prune(struct oracle_cache *cache, struct oracle_content *content)
 {
-	struct oracle_content *content = block->content;
-
-	oracle_list_remove(&content->registered[block->group], block);
-	block->content = NULL;
 	while (content->parent != NULL && is_forgotten(content, cache->config->groups)) {
 		struct oracle_content *parent = content->parent;
 
@@ -147,6 +147,15 @@ static void unregister(struct oracle_cache *cache, struct oracle_block *block)
 		free(content);
 		content = parent;
 	}
+}
+
+static void unregister(struct oracle_cache *cache, struct oracle_block *block)
+{
+	struct oracle_content *content = block->content;
+
+	oracle_list_remove(&content->registered[block->group], block);
+	block->content = NULL;
+	prune(cache, content);
 }
 
 void oracle_cache_find(const struct oracle_cache *cache, const struct oracle_key *key, const struct oracle_token *tokens,
@@ -188,6 +197,7 @@ void oracle_cache_register(struct oracle_cache *cache, const struct oracle_key *
 	block->content = content;
 	oracle_list_append(&content->registered[block->group], block);
 	memset(block->entry, 0, sizeof block->entry);
+	block->released = false;
 	if (use->policy->hooks.eviction.insert != NULL)
 		use->policy->hooks.eviction.insert(use->state, block->entry);
 }
@@ -200,31 +210,147 @@ void oracle_cache_hit(struct oracle_cache *cache, struct oracle_block *block)
 		use->policy->hooks.eviction.hit(use->state, block->entry);
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------- */
+/* --- ghosts -------------------------------------------------------------------------------------------------------- */
 
-/* Blank blocks at the head go first, in any order: nothing that can be seen depends on their ids. Then the order of the
- * eviction policy. */
+static void forget_ghost(struct oracle_cache *cache, size_t at)
+{
+	struct oracle_ghost *ghost = cache->ghosts.items[at];
+
+	oracle_list_remove_at(&cache->ghosts, at);
+	ghost->content->ghosts--;
+	prune(cache, ghost->content);
+	free(ghost);
+}
+
+/* 1 + the queue that the content was evicted from, which is then forgotten; 0 if it is not remembered. */
+static uint32_t take_ghost(struct oracle_cache *cache, const struct oracle_content *content, uint32_t group)
+{
+	for (size_t i = 0; i < cache->ghosts.count; i++) {
+		const struct oracle_ghost *ghost = cache->ghosts.items[i];
+
+		if (ghost->content == content && ghost->group == group) {
+			uint32_t queue = ghost->queue;
+
+			forget_ghost(cache, i);
+			return 1 + queue;
+		}
+	}
+	return 0;
+}
+
+static void remember(struct oracle_cache *cache, const struct oracle_block *block)
+{
+	const struct kv_policy_use *use = eviction(cache);
+	const struct kv_eviction_hooks *hooks = &use->policy->hooks.eviction;
+	struct oracle_ghost *ghost;
+
+	if (!(hooks->ghost_queues >> block->queue & 1))
+		return;
+	ghost = kv_calloc(1, sizeof *ghost);
+	take_ghost(cache, block->content, block->group);
+	*ghost = (struct oracle_ghost){block->content, block->group, block->queue};
+	block->content->ghosts++;
+	oracle_list_append(&cache->ghosts, ghost);
+	if (cache->ghosts.count > hooks->ghost_blocks(use->state, cache->config->usable_blocks))
+		forget_ghost(cache, 0);
+}
+
+static void count_ghosts(const struct oracle_cache *cache, uint64_t counts[KV_EVICTION_QUEUES])
+{
+	for (int q = 0; q < KV_EVICTION_QUEUES; q++)
+		counts[q] = 0;
+	for (size_t i = 0; i < cache->ghosts.count; i++)
+		counts[((const struct oracle_ghost *)cache->ghosts.items[i])->queue]++;
+}
+
+/* --- blocks -------------------------------------------------------------------------------------------------------- */
+
+/* Blank blocks that the order does not hold. */
+static bool is_at_head(const struct oracle_block *block)
+{
+	return block->holders.count == 0 && block->release == 0;
+}
+
+static bool is_in_order(const struct oracle_block *block)
+{
+	return block->holders.count == 0 && block->release != 0;
+}
+
 static bool goes_before(const struct oracle_block *a, const struct oracle_block *b)
 {
-	if ((a->release == 0) != (b->release == 0))
-		return a->release == 0;
 	if (kv_rank_less(a->rank, b->rank) || kv_rank_less(b->rank, a->rank))
 		return kv_rank_less(a->rank, b->rank);
 	return a->release != b->release ? a->release < b->release : a->depth > b->depth;
 }
 
-static struct oracle_block *first_free(struct oracle_cache *cache)
+/* The first block of one queue of the order, or of the whole of it (queue < 0); NULL = none. */
+static struct oracle_block *first_of(const struct oracle_cache *cache, int queue)
 {
 	struct oracle_block *first = NULL;
 
 	for (uint64_t i = 0; i < cache->config->usable_blocks; i++) {
 		struct oracle_block *block = &cache->blocks[i];
 
-		if (block->holders.count == 0 && (first == NULL || goes_before(block, first)))
+		if (is_in_order(block) && (queue < 0 || block->queue == (uint32_t)queue)
+		    && (first == NULL || goes_before(block, first)))
 			first = block;
 	}
-	KV_ASSERT(first != NULL, "the oracle took a block from a full pool");
 	return first;
+}
+
+static struct oracle_block *any_at_head(const struct oracle_cache *cache)
+{
+	for (uint64_t i = 0; i < cache->config->usable_blocks; i++)
+		if (is_at_head(&cache->blocks[i]))
+			return &cache->blocks[i];
+	return NULL;
+}
+
+static int picked_queue(const struct oracle_cache *cache)
+{
+	const struct kv_policy_use *use = eviction(cache);
+	uint64_t blocks[KV_EVICTION_QUEUES] = {0}, most;
+
+	if (use->policy->hooks.eviction.pick == NULL)
+		return -1;
+	for (uint64_t i = 0; i < cache->config->usable_blocks; i++)
+		if (is_in_order(&cache->blocks[i]))
+			blocks[cache->blocks[i].queue]++;
+	return (int)use->policy->hooks.eviction.pick(use->state, blocks, cache->config->usable_blocks, &most);
+}
+
+static void set_queue(const struct oracle_cache *cache, struct oracle_block *block)
+{
+	const struct kv_eviction_hooks *hooks = &eviction(cache)->policy->hooks.eviction;
+
+	block->queue = hooks->queue != NULL ? hooks->queue(block->entry) : 0;
+}
+
+/* The policy may keep a block that is first, and rank it anew. */
+static bool lets_go(const struct oracle_cache *cache, struct oracle_block *block)
+{
+	const struct kv_policy_use *use = eviction(cache);
+	const struct kv_eviction_hooks *hooks = &use->policy->hooks.eviction;
+
+	if (hooks->reach == NULL || hooks->reach(use->state, block->entry, cache->call.call, &block->rank))
+		return true;
+	set_queue(cache, block);
+	return false;
+}
+
+/* Blank blocks at the head go first, in any order: nothing that can be seen depends on their ids. Then the order of the
+ * eviction policy. */
+static struct oracle_block *first_free(struct oracle_cache *cache)
+{
+	struct oracle_block *block = any_at_head(cache);
+
+	while (block == NULL) {
+		block = first_of(cache, picked_queue(cache));
+		KV_ASSERT(block != NULL, "the oracle took a block from a full pool");
+		if (!lets_go(cache, block))
+			block = NULL;
+	}
+	return block;
 }
 
 struct oracle_block *oracle_cache_take(struct oracle_cache *cache, void *holder, uint32_t group, uint32_t depth)
@@ -232,6 +358,7 @@ struct oracle_block *oracle_cache_take(struct oracle_cache *cache, void *holder,
 	struct oracle_block *block = first_free(cache);
 
 	if (block->content != NULL) {
+		remember(cache, block);
 		unregister(cache, block);
 		cache->evicted++;
 	}
@@ -246,24 +373,67 @@ void oracle_cache_touch(struct oracle_block *block, void *holder)
 	oracle_list_append(&block->holders, holder);
 }
 
+uint64_t oracle_cache_expire(struct oracle_cache *cache, kv_time now)
+{
+	const struct kv_policy_use *use = eviction(cache);
+	const struct kv_policy *policy = use->policy;
+	uint64_t dropped = 0;
+
+	for (unsigned q = 0; policy->hooks.eviction.due != NULL && q < kv_max(1, policy->hooks.eviction.queues); q++) {
+		struct oracle_block *block;
+		enum kv_due due = KV_DUE_MOVE;
+
+		while (due != KV_DUE_NOT && (block = first_of(cache, (int)q)) != NULL) {
+			due = policy->hooks.eviction.due(use->state, block->entry, now, &block->rank);
+			set_queue(cache, block);
+			if (due != KV_DUE_DROP)
+				continue;
+			if (block->content != NULL) {
+				unregister(cache, block);
+				dropped++;
+			}
+			block->release = 0;
+		}
+	}
+	return dropped;
+}
+
 static void put_into_order(struct oracle_cache *cache, struct oracle_block *block)
 {
 	const struct kv_policy_use *use = eviction(cache);
+	struct kv_release *call = &cache->call;
 
 	block->release = 0;
-	block->rank = (struct kv_rank){0, 0};
+	call->ghost = 0;
 	if (block->content == NULL) {
 		if (cache->config->blank_blocks_first)
 			return;
 		memset(block->entry, 0, sizeof block->entry);
+	} else if (!block->released) {
+		block->released = true;
+		call->ghost = take_ghost(cache, block->content, block->group);
 	}
-	block->release = cache->release_calls;
-	block->rank = use->policy->hooks.eviction.release(use->state, block->entry, block->release);
+	call->depth = block->depth;
+	call->weight = 1;
+	block->release = call->call;
+	block->rank = use->policy->hooks.eviction.release(use->state, block->entry, call);
+	set_queue(cache, block);
 }
 
-void oracle_cache_release(struct oracle_cache *cache, void *holder, struct oracle_block **blocks, uint64_t count)
+void oracle_cache_release(struct oracle_cache *cache, void *holder, struct oracle_block **blocks, uint64_t count,
+                          const struct kv_release *call)
 {
-	cache->release_calls++;
+	uint64_t number = cache->call.call + 1;
+	uint32_t cut[KV_EVICTION_CUTS];
+	const struct kv_policy_use *use = eviction(cache);
+
+	cache->call = *call;
+	cache->call.call = number;
+	cache->call.pool = cache->config->usable_blocks;
+	cache->call.block_size = cache->config->block_size;
+	count_ghosts(cache, cache->call.ghosts);
+	if (use->policy->hooks.eviction.cut != NULL)
+		use->policy->hooks.eviction.cut(use->state, &cache->call, cut);
 	for (uint64_t i = count; i-- > 0;) {
 		oracle_list_remove(&blocks[i]->holders, holder);
 		if (blocks[i]->holders.count == 0)

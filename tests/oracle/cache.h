@@ -25,12 +25,20 @@ struct oracle_key {
 	uint64_t request;  /* of ORACLE_SALT_REQUEST */
 };
 
-/* The tokens of one full block after all those of its ancestors. Lives while it or a descendant is registered. */
+/* The tokens of one full block after all those of its ancestors. Lives while it or a descendant is registered or remembered. */
 struct oracle_content {
 	struct oracle_content *parent;
 	struct oracle_token *tokens;
 	struct oracle_list children;
 	struct oracle_list registered[KV_MAX_GROUPS];  /* blocks that hold it, in order of registration */
+	uint32_t ghosts;                  /* entries of the ghost list that name it */
+};
+
+/* Content that was evicted: what a policy that asks for it may remember. */
+struct oracle_ghost {
+	struct oracle_content *content;
+	uint32_t group;
+	uint32_t queue;                   /* that it was evicted from */
 };
 
 struct oracle_block {
@@ -39,7 +47,9 @@ struct oracle_block {
 	struct oracle_list holders;       /* requests, in order of acquisition */
 	struct oracle_content *content;   /* NULL = not registered */
 	unsigned char entry[KV_ENTRY_STATE_MAX];
+	bool released;                    /* since it was registered */
 	struct kv_rank rank;
+	uint32_t queue;
 	uint64_t release;                 /* number of the release call that freed it; 0 = never used or blank at the head */
 };
 
@@ -47,7 +57,8 @@ struct oracle_cache {
 	const struct kv_engine_config *config;
 	struct oracle_block *blocks;      /* usable_blocks of them */
 	struct oracle_list roots;         /* struct oracle_root */
-	uint64_t release_calls;
+	struct kv_release call;           /* the release call that is under way, or the last one */
+	struct oracle_list ghosts;        /* struct oracle_ghost, the oldest first */
 	uint64_t evicted;                 /* cached blocks handed out again, over the run */
 };
 
@@ -74,7 +85,11 @@ void oracle_cache_register(struct oracle_cache *cache, const struct oracle_key *
 /* Tells the eviction policy of an accepted hit. */
 void oracle_cache_hit(struct oracle_cache *cache, struct oracle_block *block);
 
-/* One release call: drops the holder from each block, given in order of the table, last one first. */
-void oracle_cache_release(struct oracle_cache *cache, void *holder, struct oracle_block **blocks, uint64_t count);
+/* One release call: drops the holder from each block, given in order of the table, last one first. call: its time, the
+ * request's prompt and the length of its table. */
+void oracle_cache_release(struct oracle_cache *cache, void *holder, struct oracle_block **blocks, uint64_t count,
+                          const struct kv_release *call);
+/* Lets the eviction policy drop and move what is due. Returns how many blocks with content were dropped. */
+uint64_t oracle_cache_expire(struct oracle_cache *cache, kv_time now);
 
 #endif

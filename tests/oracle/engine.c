@@ -339,6 +339,20 @@ bool oracle_is_impossible(const struct oracle_engine *engine, const struct oracl
 
 /* --- allocation --------------------------------------------------------------------------------------------------- */
 
+/* Gives up the blocks [first, end) of a request's table. */
+static void release_slots(struct oracle_engine *engine, struct oracle_request *request, uint32_t g, uint64_t first,
+                          uint64_t end)
+{
+	struct oracle_list *slots = &request->table[g].slots;
+	struct kv_release call = {
+		.now = engine->now,
+		.prompt_tokens = request->prompt_tokens,
+		.blocks = (uint32_t)slots->count,
+	};
+
+	oracle_cache_release(&engine->cache, request, (struct oracle_block **)&slots->items[first], end - first, &call);
+}
+
 /* Drops what fell out of the windows, group by group. */
 static void trim(struct oracle_engine *engine, struct oracle_request *request)
 {
@@ -351,7 +365,7 @@ static void trim(struct oracle_engine *engine, struct oracle_request *request)
 			first--;
 		if (first == end)
 			continue;
-		oracle_cache_release(&engine->cache, request, (struct oracle_block **)&slots->items[first], end - first);
+		release_slots(engine, request, g, first, end);
 		memset(&slots->items[first], 0, (end - first) * sizeof *slots->items);
 	}
 }
@@ -480,8 +494,7 @@ static void free_request(struct oracle_engine *engine, struct oracle_request *re
 		while (first > 0 && slots->items[first - 1] != NULL)
 			first--;
 		if (first < slots->count)
-			oracle_cache_release(&engine->cache, request, (struct oracle_block **)&slots->items[first],
-			                     slots->count - first);
+			release_slots(engine, request, g, first, slots->count);
 		oracle_list_fini(slots);
 	}
 }
@@ -792,12 +805,30 @@ static void play_step(struct oracle_engine *engine)
 	describe_step(engine, &work);
 }
 
+static void expire(struct oracle_engine *engine)
+{
+	struct kv_event event = {
+		.time = engine->now,
+		.step = engine->steps_begun,
+		.kind = KV_EVENT_EXPIRE,
+		.request = KV_NO_REQUEST,
+		.request_id = "",
+		.blocks = oracle_cache_expire(&engine->cache, engine->now),
+		.detail = "",
+	};
+
+	if (event.blocks > 0 && engine->sink->event != NULL)
+		engine->sink->event(engine->sink->self, &event);
+}
+
 bool oracle_engine_begin_step(struct oracle_engine *engine)
 {
 	uint64_t budget = engine->config->max_num_batched_tokens;
 	uint64_t preemptions = engine->state.preemptions;
 	bool any;
 
+	if (engine->running.count + engine->waiting.count > 0)
+		expire(engine);
 	schedule_running(engine, &budget);
 	if (engine->state.preemptions == preemptions)
 		schedule_waiting(engine, &budget);

@@ -339,14 +339,19 @@ static void declare_stuck(struct run *run, const struct oracle_request *request,
 static void play_instant(struct run *run, struct kv_run_outcome *outcome)
 {
 	struct oracle_engine *engine = &run->engine;
+	bool wakes = engine->in_step && engine->step_end == engine->now;
+	size_t waiting;
 
-	if (engine->in_step && engine->step_end == engine->now)
+	if (wakes)
 		end_step(run);
 	play_clients(run);
+	waiting = engine->waiting.count;
 	enqueue_due(run);
 	if (engine->in_step)
 		return;
-	if (!oracle_engine_begin_step(engine) && engine->waiting.count > 0 && next_instant(run) == KV_TIME_MAX)
+	/* An engine that could do nothing sleeps until a request comes. */
+	wakes |= engine->waiting.count > waiting;
+	if (!(wakes && oracle_engine_begin_step(engine)) && engine->waiting.count > 0 && next_instant(run) == KV_TIME_MAX)
 		declare_stuck(run, engine->waiting.items[0], KV_EVENT_STALL, outcome);
 	else if (engine->livelocked != NULL)
 		declare_stuck(run, engine->livelocked, KV_EVENT_LIVELOCK, outcome);
