@@ -5,8 +5,8 @@
  * meaning of "KV cache tokens", MLA treated as multi-head attention, windowed layers that hold whole contexts. What none
  * of them brings about differs.
  */
-#ifndef KV_SIM_SIZING_LOG_CHECK_H
-#define KV_SIM_SIZING_LOG_CHECK_H
+#ifndef KV_SIM_LOG_CHECK_H
+#define KV_SIM_LOG_CHECK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Internal to the log checker: what its files share. */
-#ifndef KV_SIM_SIZING_LOG_CHECKER_H
-#define KV_SIM_SIZING_LOG_CHECKER_H
+#ifndef KV_SIM_LOG_CHECKER_H
+#define KV_SIM_LOG_CHECKER_H
 
 #include <stdbool.h>
 

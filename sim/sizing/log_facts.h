@@ -3,8 +3,8 @@
  * Wordings of vLLM from V0 to 2026-08 (and forks), SGLang, TensorRT-LLM and llama.cpp. Prefixes, colours, time stamps
  * and ranks may stand in front; thousands separators are read over. vLLM writes GB where it means GiB.
  */
-#ifndef KV_SIM_SIZING_LOG_FACTS_H
-#define KV_SIM_SIZING_LOG_FACTS_H
+#ifndef KV_SIM_LOG_FACTS_H
+#define KV_SIM_LOG_FACTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
