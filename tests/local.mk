@@ -187,6 +187,11 @@ test_number_SOURCES = %D%/test_number.c %D%/support.h
 test_number_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_number_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_formats
+test_formats_SOURCES = %D%/test_formats.c %D%/support.h %D%/trace_file.h
+test_formats_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_formats_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_dependents
 test_dependents_SOURCES = %D%/test_dependents.c %D%/support.h
 test_dependents_CPPFLAGS = $(KV_TEST_CPPFLAGS)

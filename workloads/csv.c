@@ -121,7 +121,9 @@ static void finish_row(struct csv_reader *csv)
 	}
 	if (!csv->row->faulty && csv->table->finish != NULL)
 		csv->table->finish(csv->owner, csv->row);
-	if (kv_trace_accept(csv->trace) != 0)
+	if (csv->table->expand != NULL)
+		csv->failed = csv->table->expand(csv->owner, csv->row) != 0;
+	else if (kv_trace_accept(csv->trace) != 0)
 		csv->failed = true;
 	else if (!csv->row->faulty && csv->table->taken != NULL)
 		csv->table->taken(csv->owner, csv->row);

@@ -82,11 +82,13 @@ static int fill_document(struct kv_reader *reader, struct kv_error *err)
 {
 	struct document_reader *self = (struct document_reader *)reader;
 	uint64_t line = 1;
-	int status = slurp(self, err);
+	int status;
 
+	self->length = 0;
+	status = slurp(self, err);
 	for (size_t at = skip_blanks(self, 0, &line); status == 0 && at < self->length; at = skip_blanks(self, at, &line))
 		status = take_document(self, &at, &line, err);
-	return status;
+	return status == 0 ? kv_trace_next_file(self->trace, err) : -1;
 }
 
 struct kv_reader *kv_document_open(struct kv_trace *trace, const struct kv_document_table *table, void *owner)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <gsl/gsl_rng.h>
 #include <jansson.h>
 
 #include "sim/base/error.h"
@@ -38,6 +39,7 @@ enum kv_fault {
 	KV_FAULT_OUT_OF_ORDER,  /* earlier than the reordering window reaches back */
 	KV_FAULT_DEPENDENCY,    /* what it depends on lies too far back, or outside the rows that were asked for */
 	KV_FAULT_ABANDONED,     /* what it depends on was refused or dropped: counted while the trace is replayed */
+	KV_FAULT_EMPTY_SESSION, /* a session without requests */
 	KV_FAULT_FAILED,        /* the trace recorded a failed request: always left out */
 	KV_FAULT_FILTERED,      /* a parameter of the format asks for other rows: always left out */
 	KV_FAULTS
@@ -137,6 +139,9 @@ struct kv_table {
 	int (*header)(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err);
 	/* Completes and checks a row before it is accepted; not called for one that is faulty already. May be NULL. */
 	void (*finish)(void *owner, struct kv_row *row);
+	/* CSV: instead of finishing and accepting the row, hands over as many as it stands for. Returns 0, or -1 as
+	 * kv_trace_accept does. May be NULL. */
+	int (*expand)(void *owner, struct kv_row *row);
 	/* The row has been accepted and not left out. May be NULL. */
 	void (*taken)(void *owner, const struct kv_row *row);
 	void (*close)(void *owner);  /* may be NULL */
@@ -181,6 +186,7 @@ struct kv_trace;
 struct kv_format {
 	const char *name;
 	const char *summary;   /* one line, no full stop */
+	bool folders;          /* a folder of such files, in order of their names, is one trace */
 	const char *rules;     /* unit of time, last block, scope of ids, turns, zeros: sentences for the manual */
 	bool (*detect)(const struct kv_sniff *sniff);
 	/* params: of params_size bytes, filled through the table; it lives as long as the trace. */
@@ -196,7 +202,8 @@ extern const struct kv_format *const kv_format_registry[];
 /* NULL with err filled where there is none of that name. */
 const struct kv_format *kv_format_find(const char *name, struct kv_error *err);
 const struct kv_format *kv_format_detect(const struct kv_sniff *sniff);
-int kv_format_fail_detection(const char *name, struct kv_error *err);
+/* name: of the file. */
+int kv_format_fail_detection(const char *name, const struct kv_sniff *sniff, struct kv_error *err);
 
 void kv_sniff_init(struct kv_sniff *sniff, const struct kv_input *input);
 void kv_sniff_fini(struct kv_sniff *sniff);
@@ -205,10 +212,15 @@ void kv_sniff_fini(struct kv_sniff *sniff);
 
 struct kv_input *kv_trace_input(struct kv_trace *trace);
 
+/* The trace is a folder: goes on to its next file. 1 = kv_trace_input is that one now, 0 = there is none, -1 = failed. */
+int kv_trace_next_file(struct kv_trace *trace, struct kv_error *err);
+
 /* The trace's row, set to its defaults for the data row that begins at this line. */
 struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line);
 /* Takes the row. Returns 0, or -1 if the reader is to stop: the trace keeps the error. */
 int kv_trace_accept(struct kv_trace *trace);
+/* A random source of the reader's own, seeded for this run; to be freed with gsl_rng_free(). */
+gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name);
 /* Counts a key that the format does not know; it is not an error. */
 void kv_trace_unknown_key(struct kv_trace *trace);
 /* No row that is still to come can matter (a range of rows was asked for and has been read). */

@@ -252,21 +252,31 @@ int kv_input_chunk(struct kv_input *input, const char **data, size_t *length, st
 	return decode(input, input->content, CONTENT_SIZE, length, err);
 }
 
-int kv_input_fingerprint(struct kv_input *input, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)
+static void print_hash(XXH128_hash_t hash, char text[KV_FINGERPRINT_SIZE])
 {
 	static const char digits[] = "0123456789abcdef";
 	XXH128_canonical_t canonical;
 
-	while (!input->raw_end) {
-		input->raw_used = input->raw_length;
-		if (read_raw(input, err) != 0)
-			return -1;
-	}
-	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(input->hash));
+	XXH128_canonicalFromHash(&canonical, hash);
 	for (size_t i = 0; i < sizeof canonical.digest; i++) {
 		text[2 * i] = digits[canonical.digest[i] >> 4];
 		text[2 * i + 1] = digits[canonical.digest[i] & 15];
 	}
 	text[KV_FINGERPRINT_SIZE - 1] = '\0';
+}
+
+int kv_input_fingerprint(struct kv_input *input, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)
+{
+	while (!input->raw_end) {
+		input->raw_used = input->raw_length;
+		if (read_raw(input, err) != 0)
+			return -1;
+	}
+	print_hash(XXH3_128bits_digest(input->hash), text);
 	return 0;
+}
+
+void kv_fingerprint(const void *bytes, size_t length, char text[KV_FINGERPRINT_SIZE])
+{
+	print_hash(XXH3_128bits(bytes, length), text);
 }

@@ -34,4 +34,7 @@ int kv_input_chunk(struct kv_input *input, const char **data, size_t *length, st
  * no more chunks can be had afterwards. Returns 0 or -1. */
 int kv_input_fingerprint(struct kv_input *input, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);
 
+/* The same of bytes in memory. */
+void kv_fingerprint(const void *bytes, size_t length, char text[KV_FINGERPRINT_SIZE]);
+
 #endif

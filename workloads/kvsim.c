@@ -342,11 +342,15 @@ static const struct kv_table table = {
 	.close = close_native
 };
 
+static bool knows(const struct kv_sniff *sniff, const char *name)
+{
+	return json_object_get(sniff->json, name) != NULL || kv_sniff_has_field(sniff, name);
+}
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	if (sniff->json != NULL)
-		return json_object_get(sniff->json, "arrival_s") != NULL || json_object_get(sniff->json, "output_tokens") != NULL;
-	return kv_sniff_has_field(sniff, "arrival_s") || kv_sniff_has_field(sniff, "output_tokens");
+	return knows(sniff, "arrival_s") ||
+	       (knows(sniff, "output_tokens") && (knows(sniff, "prompt") || knows(sniff, "prompt_tokens")));
 }
 
 static bool is_json(const struct kv_sniff *sniff)

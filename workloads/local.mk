@@ -4,25 +4,33 @@ libkvsim_a_SOURCES += \
 	%D%/bailian.c \
 	%D%/block_ids.c %D%/block_ids.h \
 	%D%/burstgpt.c \
+	%D%/chains.c %D%/chains.h \
 	%D%/csv.c %D%/csv.h \
 	%D%/dependents.c %D%/dependents.h \
 	%D%/document.c %D%/document.h \
+	%D%/files.c %D%/files.h \
 	%D%/format.h \
 	%D%/formats.h \
 	%D%/ids.c %D%/ids.h \
 	%D%/input.c %D%/input.h \
 	%D%/jsonl.c %D%/jsonl.h \
+	%D%/kv_cache_tester.c \
 	%D%/kvsim.c \
 	%D%/lengths.c \
 	%D%/llmservingsim.c \
 	%D%/mooncake.c \
 	%D%/number.c %D%/number.h \
+	%D%/ragpulse.c \
 	%D%/registry.c \
 	%D%/row.c \
 	%D%/row_heap.c %D%/row_heap.h \
+	%D%/servegen.c \
 	%D%/servegen_offline.c \
+	%D%/sessions.c %D%/sessions.h \
 	%D%/splitwise.c \
 	%D%/trace.c %D%/trace.h \
+	%D%/tracelab.c \
+	%D%/tracelab_rounds.c \
 	%D%/vidur.c \
 	%D%/vllm_bench.c \
 	%D%/vllm_timed.c \

@@ -18,12 +18,17 @@ const struct kv_format *const kv_format_registry[] = {
 	&kv_format_bailian,
 	&kv_format_vllm_timed,
 	&kv_format_servegen_offline,
+	&kv_format_kv_cache_tester,
+	&kv_format_ragpulse,
+	&kv_format_tracelab,
+	&kv_format_tracelab_rounds,
 	&kv_format_azure,
 	&kv_format_burstgpt,
 	&kv_format_splitwise,
 	&kv_format_vidur,
 	&kv_format_vllm_bench,
 	&kv_format_llmservingsim,
+	&kv_format_servegen,
 	&kv_format_lengths,
 	NULL
 };
@@ -56,11 +61,32 @@ const struct kv_format *kv_format_detect(const struct kv_sniff *sniff)
 	return NULL;
 }
 
-int kv_format_fail_detection(const char *name, struct kv_error *err)
+/* What lies beside traces and is none. */
+static const char *companion(const struct kv_sniff *sniff)
 {
+	static const struct {
+		const char *mark, *what;
+	} companions[] = {
+		{"\"token_length\"", "a table of RAGPulse chunk lengths; name the trace beside it"},
+		{"_tokens\": \"{", "the length distributions of a ServeGen client; name its ...-trace.csv"},
+		{"\"engine_kwargs\"", "the settings of a measured run; name its requests"},
+		{"t,prompt_throughput", "samples of a measured run; name its requests"},
+	};
+
+	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++)
+		if (kv_sniff_contains(sniff, companions[i].mark))
+			return companions[i].what;
+	return NULL;
+}
+
+int kv_format_fail_detection(const char *name, const struct kv_sniff *sniff, struct kv_error *err)
+{
+	const char *what = companion(sniff);
 	char list[400] = "";
 	size_t length = 0;
 
+	if (what != NULL)
+		return kv_fail(err, KV_EXIT_DATA, "%s: not a trace, but %s", name, what);
 	for (int i = 0; i < FORMATS && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "",
 		                           kv_format_registry[i]->name);

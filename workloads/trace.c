@@ -15,13 +15,14 @@
 #include "sim/base/memory.h"
 #include "sim/base/random.h"
 #include "workloads/dependents.h"
+#include "workloads/files.h"
 #include "workloads/window.h"
 
 struct kv_trace {
 	struct kv_source source;
 	const struct kv_format *format;
 	void *params;                   /* of the format */
-	struct kv_input *input;
+	struct kv_files files;
 	struct kv_reader *reader;
 	struct kv_trace_options options;
 	struct kv_trace_counts counts;
@@ -87,7 +88,12 @@ int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, stru
 
 struct kv_input *kv_trace_input(struct kv_trace *trace)
 {
-	return trace->input;
+	return trace->files.input;
+}
+
+int kv_trace_next_file(struct kv_trace *trace, struct kv_error *err)
+{
+	return kv_files_next(&trace->files, err);
 }
 
 struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line)
@@ -119,7 +125,7 @@ int kv_trace_fail(struct kv_trace *trace, struct kv_error *err, uint64_t line, c
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	return kv_fail(err, KV_EXIT_DATA, "%s:%" PRIu64 ": %s", kv_input_name(trace->input), line, text);
+	return kv_fail(err, KV_EXIT_DATA, "%s:%" PRIu64 ": %s", kv_input_name(trace->files.input), line, text);
 }
 
 static int reject(struct kv_trace *trace)
@@ -244,6 +250,11 @@ int kv_trace_accept(struct kv_trace *trace)
 	if (row->faulty)
 		return reject(trace);
 	return row->after_count > 0 ? await(trace) : enqueue(trace);
+}
+
+gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name)
+{
+	return kv_random_create(trace->options.seed, trace->options.replicate, name);
 }
 
 void kv_trace_unknown_key(struct kv_trace *trace)
@@ -415,7 +426,7 @@ static int next_request(struct kv_source *source, struct kv_request *out, struct
 	describe(trace, out);
 	if (out->arrival > KV_ARRIVAL_MAX)
 		return kv_fail(err, KV_EXIT_DATA, "%s: row %" PRIu64 " arrives %.3g s after the start; allowed: at most %.3g s "
-		               "(a smaller --time-scale or a larger --request-rate)", kv_input_name(trace->input), out->index,
+		               "(a smaller --time-scale or a larger --request-rate)", kv_input_name(trace->files.input), out->index,
 		               (double)out->arrival / (double)KV_SECOND, (double)KV_ARRIVAL_MAX / (double)KV_SECOND);
 	return 1;
 }
@@ -478,8 +489,11 @@ static int choose_format(struct kv_trace *trace, const struct kv_sniff *sniff, s
 	if (copy != NULL)
 		trace->format = kv_format_find(strsep(&rest, ","), err);
 	else if ((trace->format = kv_format_detect(sniff)) == NULL)
-		kv_format_fail_detection(kv_input_name(trace->input), err);
-	if (trace->format != NULL) {
+		kv_format_fail_detection(kv_input_name(trace->files.input), sniff, err);
+	if (trace->format != NULL && trace->files.folder && !trace->format->folders) {
+		kv_fail(err, KV_EXIT_DATA, "%s: a folder of %s files; allowed: one file (folders are for formats with a file a "
+		        "session)", kv_input_name(trace->files.input), trace->format->name);
+	} else if (trace->format != NULL) {
 		trace->params = kv_calloc(1, trace->format->params_size);
 		status = kv_params_set(trace->format->name, trace->format->params, rest, trace->params, err);
 	}
@@ -491,10 +505,10 @@ static int open_reader(struct kv_trace *trace, struct kv_error *err)
 {
 	struct kv_sniff sniff;
 
-	kv_sniff_init(&sniff, trace->input);
+	kv_sniff_init(&sniff, trace->files.input);
 	if (sniff.length == 0)
 		kv_fail(err, KV_EXIT_DATA, "%s: the file is empty; allowed: a trace with at least one request",
-		        kv_input_name(trace->input));
+		        kv_input_name(trace->files.input));
 	else if (choose_format(trace, &sniff, err) == 0)
 		trace->reader = trace->format->open(trace, &sniff, trace->params, err);
 	kv_sniff_fini(&sniff);
@@ -507,7 +521,7 @@ static int look_ahead(struct kv_trace *trace, struct kv_error *err)
 		return -1;
 	if (!trace->has_head)
 		return kv_fail(err, KV_EXIT_DATA, "%s: no request in it: %" PRIu64 " rows read, %" PRIu64 " left out%s",
-		               kv_input_name(trace->input), trace->next_index, trace->counts.rows,
+		               kv_input_name(trace->files.input), trace->next_index, trace->counts.rows,
 		               trace->options.first_row > 0 ? " (is the range of rows beyond its end?)" : "");
 	return 0;
 }
@@ -527,8 +541,7 @@ struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *
 	kv_window_init(&trace->window, options->reorder_time, options->reorder_rows, options->reorder_bytes);
 	if (options->request_rate > 0 && !isinf(options->request_rate))
 		trace->gaps = kv_random_create(options->seed, options->replicate, "arrivals");
-	trace->input = kv_input_open(path, err);
-	if (trace->input == NULL || open_reader(trace, err) != 0 || look_ahead(trace, err) != 0) {
+	if (kv_files_open(&trace->files, path, err) != 0 || open_reader(trace, err) != 0 || look_ahead(trace, err) != 0) {
 		kv_trace_close(trace);
 		return NULL;
 	}
@@ -553,7 +566,7 @@ void kv_trace_close(struct kv_trace *trace)
 	free(trace->row.after);
 	free(trace->row.segments);
 	free(trace->row.text);
-	kv_input_close(trace->input);
+	kv_files_close(&trace->files);
 	free(trace);
 }
 
@@ -580,5 +593,5 @@ bool kv_trace_has_prefix_identity(const struct kv_trace *trace)
 
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)
 {
-	return kv_input_fingerprint(trace->input, text, err);
+	return kv_files_fingerprint(&trace->files, text, err);
 }

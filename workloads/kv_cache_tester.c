@@ -1,0 +1,337 @@
+/* Sessions of coding agents (Apache-2.0, callanjfox/kv-cache-tester; the WEKA and SemiAnalysis releases have the same form):
+ * one JSON object a file, or a folder of them.
+ *
+ * A request arrives its think time after the one before it has been answered. Sub-agents start as long after the request
+ * before them as recorded, and run beside; the request after them waits for those that had ended before it began.
+ */
+#include "config.h"
+
+#include "workloads/formats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/memory.h"
+#include "workloads/block_ids.h"
+#include "workloads/chains.h"
+#include "workloads/document.h"
+#include "workloads/ids.h"
+
+struct tester_params {
+	uint32_t last;        /* enum kv_last_block */
+	kv_time stagger;
+};
+
+/* A request that others may follow. */
+struct done {
+	bool exists;
+	uint64_t index;
+	struct kv_root root;
+	kv_time end;          /* as recorded, from the start of the session */
+};
+
+/* A sequence of requests that follow each other: the session itself, or a sub-agent. */
+struct thread {
+	struct done last;     /* at first what it starts after */
+	bool started;
+	kv_time offset;       /* of its clock, from the start of the session */
+	struct done *joins;   /* last requests of sub-agents since its own last one */
+	size_t join_count, join_capacity;
+};
+
+struct session {
+	struct kv_chains chains;
+	const char *id;
+	kv_time start;        /* on the trace's clock */
+	uint64_t line;
+	uint32_t requests;    /* so far, for names */
+};
+
+struct tester {
+	struct kv_trace *trace;
+	const struct tester_params *params;
+	struct kv_ids sessions;
+	uint64_t session_count;
+};
+
+static const struct kv_field prompt_field = {
+	.name = "in", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, prompt_tokens)
+};
+static const struct kv_field output_field = {
+	.name = "out", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens)
+};
+
+/* A time in seconds, 0 where it is absent. */
+static kv_time read_time(struct kv_row *row, const json_t *request, const char *key)
+{
+	const struct kv_field field = {
+		.name = key, .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, retrieval)
+	};
+	const json_t *value = json_object_get(request, key);
+	kv_time time;
+
+	if (value == NULL || json_is_null(value))
+		return 0;
+	kv_field_read_json(&field, NULL, row, value);
+	time = row->retrieval;
+	row->retrieval = 0;
+	return time;
+}
+
+/* --- content --------------------------------------------------------------------------------------------------------- */
+
+static void add_ids(const struct tester *self, struct session *session, struct kv_row *row, const json_t *ids)
+{
+	uint32_t left = row->prompt_tokens, block = session->chains.block;
+	size_t count = json_array_size(ids);
+	uint64_t wanted = self->params->last == KV_LAST_CEIL ? kv_ceil_div(left, block) : left / block;
+	struct kv_chain_walk walk = {0};
+
+	if (count != wanted) {
+		kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: %zu ids for in %" PRIu32 "; allowed: %" PRIu64 ", one for every "
+		             "%s block of %" PRIu32 " tokens", count, left, wanted,
+		             self->params->last == KV_LAST_CEIL ? "whole or partial" : "whole", block);
+		return;
+	}
+	row->named = true;
+	for (size_t i = 0; i < count; i++) {
+		const json_t *id = json_array_get(ids, i);
+		uint32_t tokens = left < block ? left : block;
+
+		if (!json_is_integer(id) || json_integer_value(id) < 0) {
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: entry %zu is no whole number from 0 on", i);
+			return;
+		}
+		if (!kv_chains_append(&session->chains, &walk, row, (uint64_t)json_integer_value(id), tokens)) {
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: entry %zu, id %" JSON_INTEGER_FORMAT ", stood behind another id "
+			             "before; allowed: ids of a block and everything before it", i, json_integer_value(id));
+			return;
+		}
+		left -= tokens;
+	}
+	if (left > 0)
+		kv_row_segment(row, KV_STREAM_PRIVATE, 0, left);
+}
+
+static void name_request(const struct session *session, struct kv_row *row)
+{
+	char name[300];
+	int length = snprintf(name, sizeof name, "%.250s:%" PRIu32, session->id, session->requests);
+
+	row->id = kv_row_text(row, name, (size_t)length);
+}
+
+/* --- order ------------------------------------------------------------------------------------------------------------- */
+
+static kv_time later(kv_time a, kv_time b)
+{
+	return a > b ? a : b;
+}
+
+/* The row comes as long after the thread's last request as its think time says, or as recorded where it starts the thread or
+ * there is none; t is its own time from the start of the session. A request also waits for sub-agents that had ended when it
+ * began. */
+static void follow(struct kv_row *row, struct thread *thread, const json_t *request, kv_time t)
+{
+	kv_time end = thread->last.end;
+	bool joined = false;
+
+	kv_row_depend(row, thread->last.index, thread->last.root);
+	for (size_t i = 0; i < thread->join_count; i++) {
+		if (thread->joins[i].end > t)
+			continue;
+		kv_row_depend(row, thread->joins[i].index, thread->joins[i].root);
+		end = later(end, thread->joins[i].end);
+		joined = true;
+	}
+	thread->join_count = 0;
+	if (thread->started && !joined && json_object_get(request, "think_time") != NULL)
+		row->think = read_time(row, request, "think_time");
+	else
+		row->think = later(0, t - end);
+}
+
+static void read_tokens(struct kv_row *row, const struct kv_field *field, const json_t *request)
+{
+	const json_t *value = json_object_get(request, field->name);
+
+	if (value != NULL)
+		kv_field_read_json(field, NULL, row, value);
+	else
+		kv_row_fault(row, KV_FAULT_MISSING, "%s: is missing, and every request needs it", field->name);
+}
+
+static int take_request(struct tester *self, struct session *session, struct thread *thread, const json_t *request)
+{
+	struct kv_row *row = kv_trace_begin(self->trace, session->line);
+	kv_time t = thread->offset + read_time(row, request, "t");
+	kv_time end = t + read_time(row, request, "api_time");
+
+	row->arrival = session->start + t;
+	read_tokens(row, &prompt_field, request);
+	read_tokens(row, &output_field, request);
+	if (thread->last.exists)
+		follow(row, thread, request, t);
+	name_request(session, row);
+	session->requests++;
+	if (!row->faulty)
+		add_ids(self, session, row, json_object_get(request, "hash_ids"));
+	if (kv_trace_accept(self->trace) != 0)
+		return -1;
+	if (row->faulty)
+		return 0;
+	thread->last = (struct done){true, row->index, kv_row_root(row), end};
+	thread->started = true;
+	return 0;
+}
+
+static int take_thread(struct tester *self, struct session *session, struct thread *thread, const json_t *requests,
+                       int depth);
+
+static int take_subagent(struct tester *self, struct session *session, struct thread *parent, const json_t *entry,
+                         int depth)
+{
+	struct kv_row *scratch = kv_trace_begin(self->trace, session->line);
+	struct thread thread = {.last = parent->last, .offset = parent->offset + read_time(scratch, entry, "t")};
+	int status = take_thread(self, session, &thread, json_object_get(entry, "requests"), depth + 1);
+
+	if (status == 0 && thread.started) {
+		parent->joins = kv_grow(parent->joins, &parent->join_capacity, parent->join_count + 1, sizeof *parent->joins);
+		parent->joins[parent->join_count++] = thread.last;
+	}
+	free(thread.joins);
+	return status;
+}
+
+enum { DEPTH_MAX = 32 };
+
+static int refuse_depth(struct tester *self, const struct session *session)
+{
+	kv_row_fault(kv_trace_begin(self->trace, session->line), KV_FAULT_SYNTAX,
+	             "requests: sub-agents nested more than %d deep; allowed: fewer", DEPTH_MAX);
+	return kv_trace_accept(self->trace);
+}
+
+static int take_thread(struct tester *self, struct session *session, struct thread *thread, const json_t *requests,
+                       int depth)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < json_array_size(requests) && status == 0; i++) {
+		const json_t *entry = json_array_get(requests, i);
+
+		if (!json_is_object(json_object_get(entry, "requests")) && !json_is_array(json_object_get(entry, "requests")))
+			status = take_request(self, session, thread, entry);
+		else if (depth < DEPTH_MAX)
+			status = take_subagent(self, session, thread, entry, depth);
+		else
+			status = refuse_depth(self, session);
+	}
+	return status;
+}
+
+/* --- sessions ------------------------------------------------------------------------------------------------------------ */
+
+static int fail_session(struct tester *self, const json_t *document, uint64_t line, struct kv_error *err)
+{
+	const json_t *id = json_object_get(document, "id");
+	const json_t *block = json_object_get(document, "block_size");
+
+	if (!json_is_string(id))
+		return kv_trace_fail(self->trace, err, line, "id: is missing; allowed: a session with an id and requests");
+	if (block != NULL && (!json_is_integer(block) || json_integer_value(block) < 1 ||
+	                      json_integer_value(block) > KV_TOKENS_MAX))
+		return kv_trace_fail(self->trace, err, line, "block_size: is no whole number above 0");
+	if (!kv_ids_add(&self->sessions, kv_name_hash(json_string_value(id), (uint32_t)json_string_length(id)), 0))
+		return kv_trace_fail(self->trace, err, line, "id: '%.80s' is that of an earlier session too; allowed: unique ids",
+		                     json_string_value(id));
+	return 0;
+}
+
+static int leave_out_empty(struct tester *self, uint64_t line)
+{
+	kv_row_leave_out(kv_trace_begin(self->trace, line), KV_FAULT_EMPTY_SESSION);
+	return kv_trace_accept(self->trace);
+}
+
+static int expand(void *owner, json_t *document, uint64_t line, struct kv_error *err)
+{
+	struct tester *self = owner;
+	const json_t *block = json_object_get(document, "block_size");
+	const json_t *scope = json_object_get(document, "hash_id_scope");
+	struct session session = {.line = line};
+	struct thread thread = {0};
+	uint64_t key = 0;
+	int status;
+
+	if (fail_session(self, document, line, err) != 0)
+		return -1;
+	session.id = json_string_value(json_object_get(document, "id"));
+	session.start = (kv_time)self->session_count++ * self->params->stagger;
+	if (!json_is_string(scope) || strcmp(json_string_value(scope), "global") != 0)
+		key = kv_name_hash(session.id, (uint32_t)strlen(session.id));
+	kv_chains_init(&session.chains, key, block != NULL ? (uint32_t)json_integer_value(block) : 64);
+	status = take_thread(self, &session, &thread, json_object_get(document, "requests"), 0);
+	if (status == 0 && session.requests == 0)
+		status = leave_out_empty(self, line);
+	free(thread.joins);
+	kv_chains_fini(&session.chains);
+	return status;
+}
+
+static void close_tester(void *owner)
+{
+	struct tester *self = owner;
+
+	kv_ids_fini(&self->sessions);
+	free(self);
+}
+
+static const struct kv_document_table table = {.expand = expand, .close = close_tester};
+
+static const struct kv_param params[] = {
+	{"last", KV_PARAM_CHOICE, offsetof(struct tester_params, last), 0, 0, "floor", "ceil|floor",
+	 "whether a partial last block has an id"},
+	{"stagger", KV_PARAM_TIME, offsetof(struct tester_params, stagger), 0, 1e18, "0s", "",
+	 "time between the starts of two sessions of a folder"},
+	{0}
+};
+
+static bool detect(const struct kv_sniff *sniff)
+{
+	if (sniff->json != NULL)
+		return json_object_get(sniff->json, "hash_id_scope") != NULL && json_object_get(sniff->json, "requests") != NULL;
+	return kv_sniff_contains(sniff, "\"hash_id_scope\"") && kv_sniff_contains(sniff, "\"requests\"");
+}
+
+static struct kv_reader *open_tester(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
+                                     struct kv_error *err)
+{
+	struct tester *self = kv_calloc(1, sizeof *self);
+
+	(void)sniff;
+	(void)err;
+	self->trace = trace;
+	self->params = values;
+	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY);
+	return kv_document_open(trace, &table, self);
+}
+
+const struct kv_format kv_format_kv_cache_tester = {
+	.name = "kv-cache-tester",
+	.summary = "sessions of coding agents: seconds, hash ids of 64-token blocks, think times, sub-agents; a file or a folder",
+	.folders = true,
+	.rules = "A file is a session, a folder many; they start together, or `stagger` apart in order of file names. Times are "
+	         "seconds from the session's start, those of a sub-agent from its own. A request arrives think_time after the "
+	         "answer before it; a sub-agent starts as long after that answer as recorded, runs beside, and is waited for if it "
+	         "had ended when the next request began. With --open-loop all arrive at their recorded times. Ids hold inside a "
+	         "session only; there are floor(in / block) of them (last=ceil for releases that round up), the rest of a prompt "
+	         "is unique. Requests are whole: earlier turns are inside. An output of 0 is kept. A session without requests is "
+	         "left out and counted as empty_session.",
+	.detect = detect,
+	.open = open_tester,
+	.params_size = sizeof(struct tester_params),
+	.params = params
+};
