@@ -40,3 +40,9 @@ CLEANFILES += %D%/report_assets.c
 		dygraphs_css=$(DYGRAPHS_DIR)/dygraph.min.css dygraphs_js=$(DYGRAPHS_DIR)/dygraph.min.js \
 		synchronizer_js=$(DYGRAPHS_DIR)/extras/synchronizer.js \
 		report_css=$(srcdir)/%D%/report/report.css report_js=$(srcdir)/%D%/report/report.js >$@.tmp && mv $@.tmp $@
+
+# Published experiments, each with its script, inputs' names and outputs.
+EXTRA_DIST += \
+	%D%/studies/latency/README.md \
+	%D%/studies/latency/scoreboard.csv \
+	%D%/studies/latency/scoreboard.sh

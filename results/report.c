@@ -590,10 +590,13 @@ static void put_definitions(struct kv_output *out)
 
 static void put_step_times(struct kv_output *out, const json_t *facts)
 {
+	const char *source = kv_facts_text(facts, "kvsim/latency_source");
+	const char *error = kv_facts_text(facts, "kvsim/latency_error");
+
 	kv_output_text(out, "Modelled: the time of each step. Constants of ");
-	put_text(out, kv_facts_text(facts, "kvsim/latency_source"));
+	put_text(out, source != NULL ? source : "an unknown source");
 	kv_output_text(out, ". Error they were scored at: ");
-	put_text(out, kv_facts_text(facts, "kvsim/latency_error"));
+	put_text(out, error != NULL ? error : "unknown");
 	kv_output_text(out, ". Near saturation queues amplify errors of step times.");
 }
 

@@ -51,13 +51,8 @@ $(KV_MANUALS): configure.ac %D%/cli/manual.sh %D%/cli/manual.x $(kvsim_SOURCES) 
 
 libkvsim_a_SOURCES += \
 	%D%/engine_config.h \
-	%D%/latency_data.c %D%/latency_data.h \
-	%D%/latency_linear.c %D%/latency_linear.h \
-	%D%/latency_table.c %D%/latency_table.h \
-	%D%/latency_trust.c %D%/latency_trust.h \
 	%D%/policy.c %D%/policy.h \
 	%D%/record.c %D%/record.h \
-	%D%/remarks.c %D%/remarks.h \
 	%D%/request.h
 
 include %D%/base/local.mk

@@ -25,10 +25,12 @@ EXTRA_DIST += %D%/cli/support.sh
 KV_CLI_TESTS = \
 	%D%/cli/bad_scenario.sh \
 	%D%/cli/check_log.sh \
+	%D%/cli/calibrate.sh \
 	%D%/cli/compare.sh \
 	%D%/cli/help.sh \
 	%D%/cli/interrupt.sh \
 	%D%/cli/knobs.sh \
+	%D%/cli/latency_figures.sh \
 	%D%/cli/list.sh \
 	%D%/cli/manuals.sh \
 	%D%/cli/readme.sh \
@@ -248,4 +250,18 @@ KV_CHECK_TESTS += test_sizing
 test_sizing_SOURCES = %D%/test_sizing.c %D%/support.h
 test_sizing_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_sizing_LDADD = $(KV_TEST_LIBS)
+KV_CHECK_TESTS += test_calibration
+test_calibration_SOURCES = %D%/test_calibration.c %D%/support.h
+test_calibration_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_calibration_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_measurement
+test_measurement_SOURCES = %D%/test_measurement.c %D%/support.h
+test_measurement_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_measurement_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_latency_backends
+test_latency_backends_SOURCES = %D%/test_latency_backends.c %D%/support.h
+test_latency_backends_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_latency_backends_LDADD = $(KV_TEST_LIBS)
 endif

@@ -8,5 +8,6 @@ libkvsim_a_SOURCES += \
 	%D%/param.c %D%/param.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/random.c %D%/random.h \
+	%D%/remarks.c %D%/remarks.h \
 	%D%/units.h \
 	%D%/yaml_tree.c %D%/yaml_tree.h

@@ -12,7 +12,7 @@
 
 enum {
 	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,
-	OPTION_KV_CACHE_DTYPE, OPTION_WHERE, OPTION_FOLDS, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE, OPTION_JSON
+	OPTION_KV_CACHE_DTYPE, OPTION_WHERE, OPTION_FOLDS, OPTION_LEAVE_OUT, OPTION_DRAW, OPTION_SEED, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE, OPTION_JSON
 };
 
 static const struct argp_option options[] = {
@@ -24,6 +24,11 @@ static const struct argp_option options[] = {
 	{.name = "kernel-times", .key = OPTION_KERNEL_TIMES,
 	 .doc = "The rows are sums of kernel times: fit without host gaps, then add 1 ms a step for the engine"},
 	{.name = "folds", .key = OPTION_FOLDS, .arg = "N", .doc = "Folds of the cross-validation (10; 0 = none)"},
+	{.name = "leave-out", .key = OPTION_LEAVE_OUT, .arg = "gpu|tp|model",
+	 .doc = "Cross-validate by leaving out one of these at a time instead of shapes"},
+	{.name = "draw", .key = OPTION_DRAW, .arg = "N",
+	 .doc = "Fit to N random rows, twelve times, and tell the error on the rest (writes no profile)"},
+	{.name = "seed", .key = OPTION_SEED, .arg = "N", .doc = "Seed of the first draw (1); the others follow it"},
 	{.doc = "Score:"},
 	{.name = "score", .key = OPTION_SCORE, .arg = "FILE", .doc = "Measurements (CSV) to compare predictions with"},
 	{.name = "fail-above", .key = OPTION_FAIL_ABOVE, .arg = "PERCENT",
@@ -54,16 +59,31 @@ static void add_condition(struct kv_calibrate_arguments *a, const char *text, st
 
 static error_t parse_number(int key, const char *text, struct kv_calibrate_arguments *a, struct argp_state *state)
 {
+	const struct { int key; const char *name; uint64_t *to, minimum, maximum; } counts[] = {
+		{OPTION_FOLDS, "folds", &a->folds, 0, 1000}, {OPTION_DRAW, "draw", &a->draw, 1, UINT32_MAX},
+		{OPTION_SEED, "seed", &a->seed, 0, UINT32_MAX},
+		{OPTION_BLOCKS, "num-gpu-blocks-override", &a->blocks, 2, UINT32_MAX},
+	};
 	struct kv_error err;
-	const char *name = key == OPTION_FOLDS ? "folds" : key == OPTION_BLOCKS ? "num-gpu-blocks-override" : "fail-above";
 
-	if (key == OPTION_FOLDS    ? kv_parse_count(text, 0, 1000, &a->folds, &err)
-	    : key == OPTION_BLOCKS ? kv_parse_count(text, 2, UINT32_MAX, &a->blocks, &err)
-	                           : kv_parse_double(text, 0, 1e6, &a->fail_above, &err))
-		argp_error(state, "--%s: %s", name, err.text);
-	if (key == OPTION_FOLDS && a->folds == 1)
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		if (counts[i].key == key && kv_parse_count(text, counts[i].minimum, counts[i].maximum, counts[i].to, &err))
+			argp_error(state, "--%s: %s", counts[i].name, err.text);
+	if (key == OPTION_FAIL_ABOVE && kv_parse_double(text, 0, 1e6, &a->fail_above, &err))
+		argp_error(state, "--fail-above: %s", err.text);
+	if (a->folds == 1)
 		argp_error(state, "--folds: '1'; allowed: 0, or 2 to 1000");
 	return 0;
+}
+
+static void check(const struct kv_calibrate_arguments *a, struct argp_state *state)
+{
+	if ((a->data != NULL) + (a->score != NULL) + (a->against != NULL) != 1)
+		argp_error(state, "say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)");
+	if (a->leave_out && strcmp(a->leave_out, "gpu") && strcmp(a->leave_out, "tp") && strcmp(a->leave_out, "model"))
+		argp_error(state, "--leave-out: '%s'; allowed: gpu, tp, model", a->leave_out);
+	if (a->draw && a->out)
+		argp_error(state, "--draw only tells errors: --out does not go with it");
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
@@ -71,7 +91,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	struct kv_calibrate_arguments *a = state->input;
 	const struct { int key; const char **to; } texts[] = {
 		{OPTION_DATA, &a->data}, {OPTION_OUT, &a->out}, {OPTION_START, &a->start}, {OPTION_SCORE, &a->score},
-		{OPTION_AGAINST, &a->against},		{OPTION_HARDWARE, &a->hardware}, {OPTION_ENGINE, &a->engine}, {OPTION_QUANTIZATION, &a->quantization},
+		{OPTION_AGAINST, &a->against}, {OPTION_LEAVE_OUT, &a->leave_out},		{OPTION_HARDWARE, &a->hardware}, {OPTION_ENGINE, &a->engine}, {OPTION_QUANTIZATION, &a->quantization},
 		{OPTION_KV_CACHE_DTYPE, &a->kv_cache_dtype},
 	};
 
@@ -86,6 +106,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_FOLDS:
 	case OPTION_BLOCKS:
+	case OPTION_DRAW:
+	case OPTION_SEED:
 	case OPTION_FAIL_ABOVE:
 		return parse_number(key, text, a, state);
 	case OPTION_KERNEL_TIMES:
@@ -95,8 +117,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		a->json = true;
 		return 0;
 	case ARGP_KEY_END:
-		if ((a->data != NULL) + (a->score != NULL) + (a->against != NULL) != 1)
-			argp_error(state, "say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)");
+		check(a, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -113,7 +134,7 @@ int kv_cli_calibrate(int argc, char **argv)
 		       "e2e_static, batch, tokens, context, time_ms.\n\n"
 		       "Example: kvsim calibrate --data steps.csv --hardware h100-sxm --out mine.yaml"
 	};
-	struct kv_calibrate_arguments arguments = {.folds = 10, .fail_above = INFINITY};
+	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .fail_above = INFINITY};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
 	return arguments.data    ? kv_calibrate_fit(&arguments)

@@ -28,6 +28,9 @@ struct kv_calibrate_arguments {
 	const char *condition[KV_CALIBRATE_CONDITIONS];
 	size_t conditions;
 	uint64_t folds;
+	const char *leave_out;  /* "gpu", "tp", "model": folds by its values; NULL = by shape */
+	uint64_t draw;          /* fit to so many random rows, again and again; 0 = to all */
+	uint64_t seed;
 	double fail_above;      /* percent; INFINITY = never */
 	bool kernel_times, json;
 };

@@ -8,19 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
 #include <jansson.h>
 
 #include "results/output_file.h"
 #include "sim/cli/calibrate_profile.h"
 #include "sim/cli/command.h"
 #include "sim/base/memory.h"
-#include "sim/base/quantity.h"
+#include "sim/base/random.h"
 
 /* Kernel times know nothing of the host: what remains of a step's and a sequence's overhead is the device's. */
 #define KERNEL_TIMES_C0 50e-6
 #define KERNEL_TIMES_CS 1e-6
 
-enum { WORST_ROWS = 10 };
+enum { WORST_ROWS = 10, DRAWS = 12 };
 
 struct fitting {
 	const struct kv_calibrate_arguments *arguments;
@@ -85,16 +87,70 @@ static void refuse_outliers(struct fitting *f, const bool *set_aside)
 	}
 }
 
+/* By shape, or by the value of a column: rows of one value are held out together. */
+static size_t fold_of(const struct fitting *f, size_t usable)
+{
+	const struct kv_measurements *m = f->in.measurements;
+	const struct kv_measurement *row = &m->row[f->in.set.row[usable]];
+	const char *by = f->arguments->leave_out;
+
+	if (!by)
+		return row->shape % f->arguments->folds;
+	for (size_t c = 0; c < row->configuration; c++) {
+		const struct kv_configuration *a = &m->configuration[c], *b = &m->configuration[row->configuration];
+
+		if (!strcmp(by, "tp")    ? a->tp == b->tp
+		    : !strcmp(by, "gpu") ? !strcmp(a->gpu, b->gpu)
+		                         : !strcmp(a->model, b->model))
+			return c;
+	}
+	return row->configuration;
+}
+
+static int cross_validate(struct fitting *f, struct kv_error *err)
+{
+	const struct kv_measured_set *set = &f->in.set;
+	size_t *fold = kv_calloc(set->count, sizeof *fold);
+	size_t folds = f->arguments->leave_out ? f->in.measurements->configurations : f->arguments->folds;
+	int status;
+
+	for (size_t i = 0; i < set->count; i++)
+		fold[i] = fold_of(f, i);
+	f->held_out = kv_calloc(set->count, sizeof *f->held_out);
+	status = kv_cross_validate(set->usable, set->count, fold, folds, &f->start, f->held_out, err);
+	free(fold);
+	return status;
+}
+
+/* The final constants: as if the rows that were set aside had never been there. */
+static int fit_the_rest(struct fitting *f, const bool *set_aside, struct kv_error *err)
+{
+	struct kv_measured_set *set = &f->in.set;
+	const struct kv_observation **kept = kv_calloc(set->count, sizeof *kept);
+	size_t count = 0;
+	int status = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (!set_aside[i])
+			kept[count++] = set->usable[i];
+	if (count < set->count) {
+		kv_measured_set_balance(set, set_aside);
+		status = kv_calibrate(kept, count, &f->start, &f->fit, NULL, err);
+	}
+	free(kept);
+	return status;
+}
+
 static int run_fit(struct fitting *f, struct kv_error *err)
 {
 	const struct kv_measured_set *set = &f->in.set;
 	bool *set_aside = kv_calloc(set->count, sizeof *set_aside);
 	int status = kv_calibrate(set->usable, set->count, &f->start, &f->fit, set_aside, err);
 
-	if (status == 0 && f->arguments->folds > 0) {
-		f->held_out = kv_calloc(set->count, sizeof *f->held_out);
-		status = kv_cross_validate(set->usable, set->count, f->arguments->folds, &f->start, f->held_out, err);
-	}
+	if (status == 0 && f->arguments->folds > 0)
+		status = cross_validate(f, err);
+	if (status == 0)
+		status = fit_the_rest(f, set_aside, err);
 	if (status == 0)
 		refuse_outliers(f, set_aside);
 	free(set_aside);
@@ -111,6 +167,7 @@ static double error_of(const struct fitting *f, size_t usable, bool held_out)
 	return predicted / o->seconds - 1.0;
 }
 
+/* phase KV_PHASES: all of them. */
 static struct kv_score score_phase(const struct fitting *f, enum kv_phase phase, bool held_out)
 {
 	double *errors = kv_calloc(f->in.set.count, sizeof *errors);
@@ -118,7 +175,7 @@ static struct kv_score score_phase(const struct fitting *f, enum kv_phase phase,
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->in.set.count; i++)
-		if (f->in.measurements->row[f->in.set.row[i]].phase == phase)
+		if (phase == KV_PHASES || f->in.measurements->row[f->in.set.row[i]].phase == phase)
 			errors[n++] = error_of(f, i, held_out);
 	score = kv_score_errors(errors, n);
 	free(errors);
@@ -171,15 +228,17 @@ static void print_scores(struct kv_output *out, const struct fitting *f, bool he
 {
 	char title[64] = "absolute error of the fit, %";
 
-	if (held_out)
+	if (held_out && f->arguments->leave_out)
+		snprintf(title, sizeof title, "unseen rows, one %s left out, %%", f->arguments->leave_out);
+	else if (held_out)
 		snprintf(title, sizeof title, "unseen rows, %u folds by shape, %%", (unsigned)f->arguments->folds);
 	kv_output_printf(out, "\n%-36s %6s %8s %8s %8s %8s\n", title, "rows", "mean", "median", "p90", "bias");
-	for (enum kv_phase p = 0; p < KV_PHASES; p++) {
+	for (enum kv_phase p = 0; p <= KV_PHASES; p++) {
 		struct kv_score s = score_phase(f, p, held_out);
 
 		if (s.rows > 0)
-			kv_output_printf(out, "%-36s %6zu %8.2f %8.2f %8.2f %+8.2f\n", kv_phase_name(p), s.rows, 100 * s.mean,
-			                 100 * s.median, 100 * s.p90, 100 * s.bias);
+			kv_output_printf(out, "%-36s %6zu %8.2f %8.2f %8.2f %+8.2f\n", p < KV_PHASES ? kv_phase_name(p) : "all",
+			                 s.rows, 100 * s.mean, 100 * s.median, 100 * s.p90, 100 * s.bias);
 	}
 }
 
@@ -279,6 +338,60 @@ static int print(const struct fitting *f, struct kv_error *err)
 	return failed;
 }
 
+/* --- a few rows at a time ------------------------------------------------------------------------------------------------ */
+
+/* Mean absolute error on the rows that a draw left out. */
+static int draw_once(const struct fitting *f, uint64_t seed, double *mean, struct kv_error *err)
+{
+	const struct kv_measured_set *set = &f->in.set;
+	gsl_rng *rng = kv_random_create(seed, 0, "calibration draw");
+	size_t *order = kv_calloc(set->count, sizeof *order), drawn = f->arguments->draw, left = set->count - drawn;
+	const struct kv_observation **seen = kv_calloc(drawn, sizeof *seen);
+	double *errors = kv_calloc(left, sizeof *errors);
+	struct kv_fit fit;
+	int status;
+
+	for (size_t i = 0; i < set->count; i++)
+		order[i] = i;
+	gsl_ran_shuffle(rng, order, set->count, sizeof *order);
+	for (size_t i = 0; i < drawn; i++)
+		seen[i] = set->usable[order[i]];
+	status = kv_calibrate(seen, drawn, &f->start, &fit, NULL, err);
+	for (size_t i = 0; i < left && status == 0; i++) {
+		const struct kv_observation *o = set->usable[order[drawn + i]];
+
+		errors[i] = kv_observation_predict(o, &fit.constants) / o->seconds - 1.0;
+	}
+	*mean = status == 0 ? kv_score_errors(errors, left).mean : NAN;
+	free(errors);
+	free(seen);
+	free(order);
+	gsl_rng_free(rng);
+	return status;
+}
+
+static int draw_and_tell(const struct fitting *f, struct kv_error *err)
+{
+	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
+	double sum = 0, mean;
+	int status = 0;
+
+	if (f->arguments->draw >= f->in.set.count)
+		status = kv_fail(err, KV_EXIT_USAGE, "--draw: %zu rows can be used; allowed: less than that", f->in.set.count);
+	for (uint64_t i = 0; i < DRAWS && status == 0; i++) {
+		status = draw_once(f, f->arguments->seed + i, &mean, err);
+		sum += mean;
+		kv_output_printf(out, "seed %llu: %llu rows, mean absolute error on the rest %.2f %%\n",
+		                 (unsigned long long)(f->arguments->seed + i), (unsigned long long)f->arguments->draw, 100 * mean);
+	}
+	if (status == 0)
+		kv_output_printf(out, "mean of %d draws: %.2f %%\n", DRAWS, 100 * sum / DRAWS);
+	if (kv_output_close(out, err))
+		status = -1;
+	kv_output_free(out);
+	return status;
+}
+
 /* --- the profile -------------------------------------------------------------------------------------------------------- */
 
 static void describe_error(const struct fitting *f, char *text, size_t size)
@@ -329,6 +442,10 @@ static int fit_and_tell(struct fitting *f, struct kv_error *err)
 	if (!f->card)
 		return -1;
 	choose_start(f);
+	if (f->arguments->draw) {
+		kv_calibrate_name_refused(f->in.measurements);
+		return draw_and_tell(f, err);
+	}
 	if (run_fit(f, err))
 		return -1;
 	kv_calibrate_name_refused(f->in.measurements);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/latency_data.h"
+#include "sim/latency/latency_data.h"
 #include "sim/latency/latency_setup.h"
-#include "sim/latency_trust.h"
+#include "sim/latency/latency_trust.h"
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 

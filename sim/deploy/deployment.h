@@ -13,7 +13,7 @@
 #include "sim/model/kv_layout.h"
 #include "sim/sizing/memory_budget.h"
 #include "sim/model/model.h"
-#include "sim/remarks.h"
+#include "sim/base/remarks.h"
 #include "sim/deploy/scenario.h"
 
 struct kv_deployment {

@@ -297,28 +297,32 @@ int kv_calibrate(const struct kv_observation *const *observations, size_t count,
 	return fit_without_outliers(&problem, fit, set_aside, err);
 }
 
-int kv_cross_validate(const struct kv_observation *const *observations, size_t count, size_t folds,
-                      const struct kv_latency_constants *start, double *predicted, struct kv_error *err)
+static int predict_fold(const struct kv_observation *const *observations, size_t count, const size_t *fold, size_t at,
+                        const struct kv_latency_constants *start, double *predicted, struct kv_error *err)
 {
 	const struct kv_observation **seen = kv_calloc(count, sizeof *seen);
-	int status = 0;
+	struct kv_fit fit;
+	size_t n = 0;
+	int status;
 
-	for (size_t fold = 0; fold < folds && status == 0; fold++) {
-		struct kv_fit fit;
-		size_t n = 0;
-
-		for (size_t i = 0; i < count; i++)
-			if (observations[i]->shape % folds != fold)
-				seen[n++] = observations[i];
-		if (n == count)
-			continue;
-		status = kv_calibrate(seen, n, start, &fit, NULL, err);
-		for (size_t i = 0; i < count && status == 0; i++)
-			if (observations[i]->shape % folds == fold)
-				predicted[i] = kv_observation_predict(observations[i], &fit.constants);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (fold[i] != at)
+			seen[n++] = observations[i];
+	status = n == count ? 0 : kv_calibrate(seen, n, start, &fit, NULL, err);
+	for (size_t i = 0; i < count && status == 0; i++)
+		if (fold[i] == at)
+			predicted[i] = kv_observation_predict(observations[i], &fit.constants);
 	free(seen);
 	return status;
+}
+
+int kv_cross_validate(const struct kv_observation *const *observations, size_t count, const size_t *fold, size_t folds,
+                      const struct kv_latency_constants *start, double *predicted, struct kv_error *err)
+{
+	for (size_t at = 0; at < folds; at++)
+		if (predict_fold(observations, count, fold, at, start, predicted, err))
+			return -1;
+	return 0;
 }
 
 struct kv_score kv_score_errors(double *errors, size_t count)

@@ -55,8 +55,9 @@ struct kv_fit {
 int kv_calibrate(const struct kv_observation *const *observations, size_t count,
                  const struct kv_latency_constants *start, struct kv_fit *fit, bool *set_aside, struct kv_error *err);
 
-/* predicted[i] = what a fit to all folds but that of observation i says of it; fold = shape % folds. */
-int kv_cross_validate(const struct kv_observation *const *observations, size_t count, size_t folds,
+/* predicted[i] = what a fit to all observations of other folds than fold[i] says of observation i; folds are 0, 1, ...
+ * below `folds`, and some may be empty. */
+int kv_cross_validate(const struct kv_observation *const *observations, size_t count, const size_t *fold, size_t folds,
                       const struct kv_latency_constants *start, double *predicted, struct kv_error *err);
 
 /* Shares, not percent: of |predicted / measured - 1|, and bias of predicted / measured - 1. */

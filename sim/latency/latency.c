@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "sim/base/error.h"
-#include "sim/latency_linear.h"
+#include "sim/latency/latency_linear.h"
 #include "sim/latency/latency_roofline.h"
-#include "sim/latency_table.h"
+#include "sim/latency/latency_table.h"
 #include "sim/base/memory.h"
 
 enum backend { BACKEND_FIXED, BACKEND_ROOFLINE, BACKEND_LINEAR, BACKEND_TABLE };
@@ -24,8 +24,7 @@ struct watch {
 struct kv_latency {
 	enum backend backend;
 	kv_time duration;
-	struct kv_roofline roofline;
-	struct kv_latency_constants constants;
+	struct kv_roofline_folded roofline;
 	double coefficient[KV_LINEAR_FEATURES];
 	struct kv_latency_table *table;
 	struct watch *watch;  /* NULL = nobody asks */
@@ -69,8 +68,6 @@ static void look(struct watch *watch, const struct kv_step_work *w)
 
 kv_time kv_latency_step(const struct kv_latency *latency, const struct kv_step_work *work)
 {
-	struct kv_roofline_terms terms;
-
 	if (latency->watch)
 		look(latency->watch, work);
 	switch (latency->backend) {
@@ -81,8 +78,7 @@ kv_time kv_latency_step(const struct kv_latency *latency, const struct kv_step_w
 	case BACKEND_TABLE:
 		return from_seconds(kv_latency_table_seconds(latency->table, work));
 	default:
-		kv_roofline_terms(&latency->roofline, work, &terms);
-		return from_seconds(kv_roofline_seconds(&terms, &latency->constants));
+		return from_seconds(kv_roofline_step(&latency->roofline, work));
 	}
 }
 
@@ -183,10 +179,11 @@ static void check_setup(const struct kv_latency_setup *setup)
 struct kv_latency *kv_latency_roofline(const struct kv_latency_setup *setup)
 {
 	struct kv_latency *latency = kv_calloc(1, sizeof *latency);
+	struct kv_roofline roofline;
 
 	check_setup(setup);
 	latency->backend = BACKEND_ROOFLINE;
-	kv_roofline_init(&latency->roofline, setup);
-	latency->constants = setup->constants;
+	kv_roofline_init(&roofline, setup);
+	kv_roofline_fold(&roofline, &setup->constants, &latency->roofline);
 	return latency;
 }

@@ -60,9 +60,9 @@ void kv_roofline_init(struct kv_roofline *r, const struct kv_latency_setup *setu
 }
 
 /* Tokens choose experts independently and evenly, so each expert stays untouched with probability (1 - k/E)^tokens. */
-static double expert_weights(const struct kv_roofline *r, double tokens)
+static double expert_weights(double all, double log_untouched, double tokens)
 {
-	return r->experts_weight > 0.0 ? -expm1(tokens * r->log_untouched) * r->experts_weight : 0.0;
+	return all > 0.0 ? -expm1(tokens * log_untouched) * all : 0.0;
 }
 
 void kv_roofline_terms(const struct kv_roofline *r, const struct kv_step_work *work, struct kv_roofline_terms *terms)
@@ -79,7 +79,7 @@ void kv_roofline_terms(const struct kv_roofline *r, const struct kv_step_work *w
 	terms->allreduces = r->allreduces;
 	terms->sequences = sequences;
 	terms->compute = r->compute_token * tokens + r->compute_sequence * sequences;
-	terms->weights = r->weights_fixed + expert_weights(r, tokens);
+	terms->weights = r->weights_fixed + expert_weights(r->experts_weight, r->log_untouched, tokens);
 	terms->attention = r->full_pair2 * (double)work->prefill_pairs2 +
 	                   r->window_pair2 * (double)work->window_prefill_pairs2 + r->pair_token * prefill;
 	terms->decode_attention = r->decode_pair * (double)work->decode_context;
@@ -106,4 +106,64 @@ double kv_roofline_seconds(const struct kv_roofline_terms *t, const struct kv_la
 	return c->c0 + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
 	       c->cs * t->sequences + root_of_squares(t->compute / c->ec, t->weights / c->eb) + t->attention / c->ea +
 	       decode + t->past_kv / (c->ek * c->km) + t->ring / c->en;
+}
+
+void kv_roofline_fold(const struct kv_roofline *r, const struct kv_latency_constants *c, struct kv_roofline_folded *f)
+{
+	*f = (struct kv_roofline_folded){
+		.fixed = c->c0,
+		.work_fixed = c->c0 + c->cl * r->layers + c->c1 * r->allreduces,
+		.prefill_fixed = c->clp * r->layers,
+		.eager_fixed = c->c1p * r->allreduces,
+		.sequence = c->cs,
+		.compute_token = r->compute_token / c->ec,
+		.compute_sequence = r->compute_sequence / c->ec,
+		.weights_fixed = r->weights_fixed / c->eb,
+		.experts_weight = r->experts_weight / c->eb,
+		.log_untouched = r->log_untouched,
+		.full_pair2 = r->full_pair2 / c->ea,
+		.window_pair2 = r->window_pair2 / c->ea,
+		.pair_token = r->pair_token / c->ea,
+		.decode_pair = r->decode_pair / c->ea,
+		.full_kv = r->full_kv / c->ek,
+		.window_kv = r->window_kv / c->ek,
+		.mixed_kv = 1.0 / c->km,
+		.token = r->ring_token / c->en,
+	};
+}
+
+/* Tokens stay below 2^63, and converting signed numbers costs half. */
+static double real(uint64_t value)
+{
+	return (double)(int64_t)value;
+}
+
+static double prefill_seconds(const struct kv_roofline_folded *f, const struct kv_step_work *w, double tokens)
+{
+	double past = (f->full_kv * real(w->prefill_past) + f->window_kv * real(w->window_prefill_past)) * f->mixed_kv;
+	double attention = f->full_pair2 * real(w->prefill_pairs2) + f->window_pair2 * real(w->window_prefill_pairs2) +
+	                   f->pair_token * real(w->prefill_tokens);
+
+	return past + attention + f->prefill_fixed + (tokens > GRAPH_TOKENS ? f->eager_fixed : 0.0);
+}
+
+double kv_roofline_step(const struct kv_roofline_folded *f, const struct kv_step_work *w)
+{
+	double tokens = real(w->prefill_tokens + w->decode_seqs);
+	double sequences = real(w->prefill_seqs + w->decode_seqs);
+	double compute = f->compute_token * tokens + f->compute_sequence * sequences;
+	double weights = f->weights_fixed + expert_weights(f->experts_weight, f->log_untouched, tokens);
+	double decode = f->full_kv * real(w->decode_context) + f->window_kv * real(w->window_decode_context);
+	double prefill = 0.0;
+
+	if (sequences == 0.0)
+		return f->fixed;
+	if (w->prefill_seqs > 0) {
+		prefill = prefill_seconds(f, w, tokens);
+		decode *= f->mixed_kv;
+	}
+	if (f->decode_pair > 0.0)
+		decode = root_of_squares(decode, f->decode_pair * real(w->decode_context));
+	return f->work_fixed + f->sequence * sequences + root_of_squares(compute, weights) + prefill + decode +
+	       f->token * tokens;
 }

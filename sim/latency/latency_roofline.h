@@ -48,4 +48,22 @@ void kv_roofline_terms(const struct kv_roofline *roofline, const struct kv_step_
 /* Seconds, >= 0. */
 double kv_roofline_seconds(const struct kv_roofline_terms *terms, const struct kv_latency_constants *constants);
 
+/* Terms and constants in one, for the loop that asks once a step: every share is in its coefficient, nothing is divided.
+ * Agrees with the two functions above to rounding. */
+struct kv_roofline_folded {
+	double fixed, work_fixed;         /* c0; c0 and the layers' and all-reduces' overheads */
+	double prefill_fixed, eager_fixed;
+	double sequence;
+	double compute_token, compute_sequence;
+	double weights_fixed, experts_weight, log_untouched;
+	double full_pair2, window_pair2, pair_token;
+	double decode_pair;
+	double full_kv, window_kv, mixed_kv;  /* the last: factor on the others while a prefill shares the step */
+	double token;                     /* all-reduces and hand-overs */
+};
+
+void kv_roofline_fold(const struct kv_roofline *roofline, const struct kv_latency_constants *constants,
+                      struct kv_roofline_folded *folded);
+double kv_roofline_step(const struct kv_roofline_folded *folded, const struct kv_step_work *work);
+
 #endif

@@ -1,7 +1,11 @@
 libkvsim_a_SOURCES += \
 	%D%/calibration.c %D%/calibration.h \
 	%D%/latency.c %D%/latency.h \
+	%D%/latency_data.c %D%/latency_data.h \
+	%D%/latency_linear.c %D%/latency_linear.h \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/latency_setup.c %D%/latency_setup.h \
+	%D%/latency_table.c %D%/latency_table.h \
+	%D%/latency_trust.c %D%/latency_trust.h \
 	%D%/measured_set.c %D%/measured_set.h \
 	%D%/measurement.c %D%/measurement.h

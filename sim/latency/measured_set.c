@@ -148,6 +148,7 @@ void kv_measured_set_free(struct kv_measured_set *set)
 	free(set->observation);
 	free(set->usable);
 	free(set->row);
+	*set = (struct kv_measured_set){0};
 }
 
 double kv_measured_set_predict(const struct kv_measured_set *set, size_t usable)
@@ -187,19 +188,24 @@ static void screen_row(struct kv_measurement *row, const struct kv_observation *
 		                      bound * 1e3);
 }
 
-static void balance_phases(struct kv_measured_set *set)
+void kv_measured_set_balance(struct kv_measured_set *set, const bool *left_out)
 {
-	size_t rows[KV_PHASES] = {0};
+	size_t rows[KV_PHASES] = {0}, count = 0;
 	double phases = 0;
 
-	for (size_t i = 0; i < set->count; i++)
+	for (size_t i = 0; i < set->count; i++) {
+		if (left_out && left_out[i])
+			continue;
 		rows[set->measurements->row[set->row[i]].phase]++;
+		count++;
+	}
 	for (size_t p = 0; p < KV_PHASES; p++)
 		phases += rows[p] > 0;
 	for (size_t i = 0; i < set->count; i++) {
 		size_t in_phase = rows[set->measurements->row[set->row[i]].phase];
 
-		set->observation[set->row[i]].weight = (double)set->count / (phases * (double)in_phase);
+		if (in_phase > 0)
+			set->observation[set->row[i]].weight = (double)count / (phases * (double)in_phase);
 	}
 }
 
@@ -208,5 +214,5 @@ void kv_measured_set_screen(struct kv_measured_set *set, struct kv_measurements 
 	for (size_t i = 0; i < set->count; i++)
 		screen_row(&measurements->row[set->row[i]], set->usable[i], kv_measured_set_predict(set, i));
 	list_usable(set);
-	balance_phases(set);
+	kv_measured_set_balance(set, NULL);
 }

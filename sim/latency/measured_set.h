@@ -2,6 +2,9 @@
 #ifndef KV_SIM_MEASURED_SET_H
 #define KV_SIM_MEASURED_SET_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "sim/latency/calibration.h"
 #include "sim/deploy/engine_profile.h"
 #include "sim/base/error.h"
@@ -35,8 +38,11 @@ int kv_measured_set_build(struct kv_measured_set *set, const struct kv_measureme
 void kv_measured_set_free(struct kv_measured_set *set);
 
 /* Refuses rows that no fit should see: faster than the data sheet allows, or a hundred times from the prediction, which
- * only a wrong unit explains. Rebuilds `usable`; gives every phase the same weight in total. */
+ * only a wrong unit explains. Rebuilds `usable` and balances it. */
 void kv_measured_set_screen(struct kv_measured_set *set, struct kv_measurements *measurements);
+
+/* Gives every phase the same weight in total, not counting usable rows that are left out (NULL = none). */
+void kv_measured_set_balance(struct kv_measured_set *set, const bool *left_out);
 
 /* Predictions of usable rows by their own configuration's constants. */
 double kv_measured_set_predict(const struct kv_measured_set *set, size_t usable);

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/remarks.h"
+#include "sim/base/remarks.h"
 
 #include <stdarg.h>
 #include <stdio.h>

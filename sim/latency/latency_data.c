@@ -1,12 +1,12 @@
 #include "config.h"
 
-#include "sim/latency_data.h"
+#include "sim/latency/latency_data.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/latency_linear.h"
-#include "sim/latency_table.h"
+#include "sim/latency/latency_linear.h"
+#include "sim/latency/latency_table.h"
 #include "sim/latency/measurement.h"
 #include "sim/base/memory.h"
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/latency_table.h"
+#include "sim/latency/latency_table.h"
 
 #include <stdlib.h>
 

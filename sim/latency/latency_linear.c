@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/latency_linear.h"
+#include "sim/latency/latency_linear.h"
 
 #include <string.h>
 

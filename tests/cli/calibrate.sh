@@ -1,0 +1,85 @@
+# kvsim calibrate: the worked example of the manual, bad rows by name, scores as JSON, exit statuses.
+. "$srcdir/tests/cli/support.sh"
+
+cat >"$scratch/my-card.yaml" <<'END'
+name: my-card
+memory: 96GiB
+memory_bandwidth: 2.4TB/s
+flops: {bf16: 500TFLOP/s, fp8: 1PFLOP/s}
+link_bandwidth: 100GB/s
+source: data sheet of 2026-08
+END
+cat >"$scratch/eight.csv" <<'END'
+gpu,tp,model,p_tok,p_seq,p_ctx,d_seq,d_ctx,time_ms
+my-card,1,llama-3.1-8b,0,0,0,1,1000,9.05
+my-card,1,llama-3.1-8b,0,0,0,64,256000,24.1
+my-card,1,llama-3.1-8b,256,1,0,0,0,15.2
+my-card,1,llama-3.1-8b,8192,1,0,0,0,390.5
+my-card,1,llama-3.1-8b,2048,1,2048,32,64000,104.9
+my-card,2,llama-3.1-8b,0,0,0,1,1000,6.6
+my-card,2,llama-3.1-8b,0,0,0,64,256000,14.3
+my-card,2,llama-3.1-8b,8192,1,0,0,0,231.0
+END
+
+run calibrate --data eight.csv --hardware my-card.yaml --out measured.yaml
+expect_line 'eight rows are fitted' 0 'constant      value         +- %'
+cp "$scratch/measured.yaml" "$scratch/first.yaml"
+run calibrate --data eight.csv --hardware my-card.yaml --out measured.yaml
+report "$(cmp -s "$scratch/measured.yaml" "$scratch/first.yaml"; echo $?)" 'twice gives the same profile'
+run calibrate --score eight.csv --hardware my-card.yaml --fail-above 5
+expect_line 'the data sheet alone is off, and says so' 1 'prefill'
+run calibrate --score eight.csv --hardware measured.yaml --fail-above 5
+expect_line 'the measured profile is not' 0 'constants: my-card; engine: as calibrated'
+run run --trace "$srcdir/workloads/samples/chat.csv" --model llama-3.1-8b --hardware measured.yaml --out a
+expect_line 'and it runs' 0 'cross-validated'
+
+# decode_only GPU...: one kind of row leaves most constants alone
+sed -n '1,3p' "$scratch/eight.csv" >"$scratch/decode.csv"
+run calibrate --data decode.csv --hardware my-card.yaml
+expect_line 'constants that nothing speaks of are named' 0 'not informed by your data'
+
+# Bad rows are named and leave the fit as it was.
+{
+	cat "$scratch/eight.csv"
+	echo 'my-card,1,llama-3.1-8b,0,0,0,8,8000,0'
+	echo 'my-card,1,llama-3.1-8b,0,0,0,8,8000,-4'
+	echo 'my-card,1,llama-3.1-8b,0,0,0,8,8000,nan'
+	echo 'my-card,1,llama-3.1-8b,0,0,0,8,8000,9800'
+	echo 'my-card,1,llama-3.1-8b,0,0,0,8,8000,0.0098'
+	echo 'my-card,1,llama-3.1-8b,0,0,0,8,8000,2.5'
+	echo 'my-card,1,llama-3.1-8b,0,0,0,1,1000,9.05'
+	echo 'my-card,1,llama-3.1-8b,4096,1,0,0,0,1500'
+} >"$scratch/bad.csv"
+run calibrate --data bad.csv --hardware my-card.yaml --out bad.yaml
+for text in '10: not used: time_ms: 0; a time is above zero' '11: not used: time_ms: -4' "12: not used: time_ms: 'nan'" \
+	'13: not used: time_ms: 9800' '14: not used: time_ms: 0.0098' '15: not used: time_ms: 2.5, but the data sheet allows' \
+	'16: not used: the same as line 2' '17: not used: outlier: '; do
+	expect_line "bad row: $text" 0 "bad.csv:$text"
+done
+report "$(grep -e efficiency -e overheads "$scratch/bad.yaml" >"$scratch/x"
+	grep -e efficiency -e overheads "$scratch/measured.yaml" | cmp -s - "$scratch/x"; echo $?)" \
+	'bad rows do not move the constants'
+
+run calibrate --score eight.csv --hardware my-card.yaml --json
+expect_line 'JSON: rows' 0 '"rows": 8,'
+expect_line 'JSON: phases' 0 '"phase": "prefill"'
+for key in mape median_ape p90_ape bias by refused; do
+	expect_line "JSON: $key" 0 "\"$key\":"
+done
+
+run calibrate --data eight.csv --hardware my-card.yaml --draw 4
+expect_line 'draws print their seeds' 0 'seed 12: 4 rows, mean absolute error on the rest'
+
+run calibrate
+expect_line 'one of three modes' 64 'say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)'
+run calibrate --score nosuch.csv
+expect 'a missing file' 66 <<END
+kvsim: nosuch.csv: No such file or directory
+END
+run calibrate --score eight.csv
+expect_line 'an unknown card without a profile' 64 "unknown hardware 'my-card'"
+run calibrate --score eight.csv --hardware my-card.yaml --engine sglang-2026-07
+expect_line 'an engine without step times' 64 'engine profile sglang-2026-07 has no step times'
+run calibrate --score eight.csv --hardware my-card.yaml --where gpu=other
+expect_line 'no row passes' 64 'no row passes --where'
+finish
