@@ -1,20 +1,37 @@
-# Writes the manual page of a command from its own --help: manual.sh HELP2MAN KVSIM VERSION INCLUDE OUTPUT. The page's name
-# is its command's, words joined by dashes; what the program cannot say stands in INCLUDE and in manual.x beside it.
+# Writes the manual page of a command from its own --help: manual.sh HELP2MAN KVSIM VERSION INCLUDE OUTPUT. INCLUDE is
+# named after the page, the page after its command with dashes between words; what the program cannot say stands in INCLUDE
+# and in manual.x beside it.
 set -eu
-page=$(basename "$5" .1.tmp)
-words=$(echo "$page" | tr - ' ')
-command=${words#kvsim}
-last=${command##* }
+page=$(basename "$4" .x)
 
-# The summary stands in the list that the level above prints.
-if [ -n "$command" ]; then
-	summary=$("$2" ${command% *} --help | awk -v name="$last" '$1 == name { sub(/^ *[^ ]+ +/, ""); print; exit }')
-else
+# The summary of a command, from the list that the help of the one above it ($1, or nothing) ends with.
+summary_of() {
+	"$kvsim" $1 --help | awk -v name="$2" '$1 == name { sub(/^ *[^ ]+ +/, ""); print; exit }'
+}
+
+kvsim=$2
+command=${page#kvsim}
+command=${command#-}
+if [ -z "$command" ]; then
 	summary='trace-driven simulator of LLM serving'
+else
+	summary=$(summary_of '' "$command")
+	if [ -z "$summary" ]; then
+		action=${command#*-}
+		command=${command%%-*}
+		summary=$(summary_of "$command" "$action")
+		command="$command $action"
+	fi
+fi
+if [ -z "$summary" ]; then
+	echo "manual.sh: no help lists the command of $page" >&2
+	exit 1
 fi
 
 # Headings in the first column become subsections; a wide margin keeps examples whole.
 ARGP_HELP_FMT=header-col=0,rmargin=200 \
 	"$1" --no-info --name="$summary" --version-string="$page (kvsim) $3" --help-option="$command --help" \
-	--include="$4" --include="$(dirname "$4")/manual.x" "$2" |
-	sed "/^\.B kvsim\$/{N;s|\\n\\\\fI\\\\,${command# } \\\\/\\\\fR|$command\\n|;}" >"$5"
+	--include="$4" --include="$(dirname "$4")/manual.x" --output="$5" "$kvsim"
+if [ -n "$command" ]; then
+	sed -i "/^\.B kvsim$/{N;s|\n\\\\fI\\\\,$command \\\\/\\\\fR| $command\n|;}" "$5"
+fi
