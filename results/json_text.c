@@ -53,6 +53,8 @@ static void end_container(struct kv_json *json, const char *bracket)
 	json->empty = false;
 	if (json->depth < json->inlined)
 		json->inlined = 0;
+	if (json->depth < json->rows)
+		json->rows = 0;
 }
 
 void kv_json_start(struct kv_json *json, struct kv_output *out)
@@ -70,7 +72,16 @@ void kv_json_finish(struct kv_json *json)
 void kv_json_begin_object(struct kv_json *json, const char *key)
 {
 	begin_member(json, key);
+	if (json->rows != 0 && json->depth == json->rows)
+		json->inlined = json->depth + 1;
 	begin_container(json, "{");
+}
+
+void kv_json_begin_rows(struct kv_json *json, const char *key)
+{
+	begin_member(json, key);
+	begin_container(json, "[");
+	json->rows = json->depth;
 }
 
 void kv_json_begin_array(struct kv_json *json, const char *key)
@@ -189,31 +200,21 @@ static bool is_short(const json_t *object)
 	return json_object_size(object) <= 2;
 }
 
-static void put_object(struct kv_json *json, const char *key, const json_t *object, bool one_line)
+static void put_object(struct kv_json *json, const char *key, const json_t *object)
 {
 	const char *member;
 	json_t *value;
 
-	begin_member(json, key);
-	if (one_line && json->inlined == 0)
+	if (is_short(object) && json->inlined == 0) {
+		begin_member(json, key);
 		json->inlined = json->depth + 1;
-	begin_container(json, "{");
+		begin_container(json, "{");
+	} else {
+		kv_json_begin_object(json, key);
+	}
 	json_object_foreach((json_t *)object, member, value)
 		kv_json_value(json, member, value);
 	kv_json_end_object(json);
-}
-
-/* An object a line. */
-static void put_rows(struct kv_json *json, const char *key, const json_t *array)
-{
-	size_t i;
-	json_t *value;
-
-	begin_member(json, key);
-	begin_container(json, "[");
-	json_array_foreach(array, i, value)
-		put_object(json, NULL, value, true);
-	kv_json_end_array(json);
 }
 
 static void put_array(struct kv_json *json, const char *key, const json_t *array)
@@ -221,11 +222,10 @@ static void put_array(struct kv_json *json, const char *key, const json_t *array
 	size_t i;
 	json_t *value;
 
-	if (json_is_object(json_array_get(array, 0))) {
-		put_rows(json, key, array);
-		return;
-	}
-	kv_json_begin_array(json, key);
+	if (json_is_object(json_array_get(array, 0)) && json->inlined == 0)
+		kv_json_begin_rows(json, key);
+	else
+		kv_json_begin_array(json, key);
 	json_array_foreach(array, i, value)
 		kv_json_value(json, NULL, value);
 	kv_json_end_array(json);
@@ -234,7 +234,7 @@ static void put_array(struct kv_json *json, const char *key, const json_t *array
 void kv_json_value(struct kv_json *json, const char *key, const json_t *value)
 {
 	if (json_is_object(value)) {
-		put_object(json, key, value, is_short(value));
+		put_object(json, key, value);
 	} else if (json_is_array(value)) {
 		put_array(json, key, value);
 	} else {

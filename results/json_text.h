@@ -15,6 +15,7 @@ struct kv_json {
 	struct kv_output *out;
 	unsigned depth;
 	unsigned inlined;  /* depth from which all stands on one line; 0 = none */
+	unsigned rows;     /* depth of an array whose elements are objects of one line; 0 = none */
 	bool empty;        /* nothing yet in the innermost container */
 };
 
@@ -25,6 +26,7 @@ void kv_json_finish(struct kv_json *json);
 /* Members of the innermost container; key is NULL inside arrays. Keys are plain ASCII without quotes. */
 void kv_json_begin_object(struct kv_json *json, const char *key);
 void kv_json_begin_array(struct kv_json *json, const char *key);  /* numbers and texts stand on one line */
+void kv_json_begin_rows(struct kv_json *json, const char *key);   /* an array of objects, each on a line */
 void kv_json_end_object(struct kv_json *json);
 void kv_json_end_array(struct kv_json *json);
 

@@ -1,6 +1,7 @@
 # Results: recorders and writers.
 libkvsim_a_SOURCES += \
 	%D%/charts.c %D%/charts.h \
+	%D%/chrome_trace.c %D%/chrome_trace.h \
 	%D%/bootstrap.c %D%/bootstrap.h \
 	%D%/compared_run.c %D%/compared_run.h \
 	%D%/comparison.c %D%/comparison.h \
@@ -17,6 +18,7 @@ libkvsim_a_SOURCES += \
 	%D%/json_text.c %D%/json_text.h \
 	%D%/level_sums.h \
 	%D%/manifest.c %D%/manifest.h \
+	%D%/metrics_om.c %D%/metrics_om.h \
 	%D%/number_text.c %D%/number_text.h \
 	%D%/output_file.c %D%/output_file.h \
 	%D%/report.c %D%/report.h \

@@ -17,6 +17,8 @@ enum kv_result_file {
 	KV_FILE_EVENTS,
 	KV_FILE_REPORT,
 	KV_FILE_CHARTS,    /* what the report draws, to render it again */
+	KV_FILE_METRICS,
+	KV_FILE_TRACE,
 	KV_FILES
 };
 

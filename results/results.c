@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "results/charts.h"
+#include "results/chrome_trace.h"
 #include "results/events_csv.h"
 #include "results/explain.h"
 #include "results/facts.h"
 #include "results/insight.h"
 #include "results/manifest.h"
+#include "results/metrics_om.h"
 #include "results/number_text.h"
 #include "results/output_file.h"
 #include "results/report.h"
@@ -39,7 +41,10 @@ struct kv_results {
 	bool reports;                  /* a report is asked for: the next two are in use */
 	struct kv_timeline drawn;
 	struct kv_insight insight;
-	struct kv_timeline *cutting[2];  /* those of the two that are in use */
+	struct kv_metrics *metrics;    /* NULL unless --openmetrics: with the next */
+	struct kv_timeline sampled;
+	struct kv_chrome_trace trace;  /* in use if its file is there */
+	struct kv_timeline *cutting[3];  /* those of the timelines that are in use */
 	int cutting_count;
 
 	char *dir;
@@ -118,6 +123,10 @@ static void step(void *self, const struct kv_step *taken)
 	struct kv_results *results = self;
 
 	kv_summary_step(&results->summary, taken);
+	if (results->metrics != NULL)
+		kv_metrics_step(results->metrics, taken);
+	if (results->file[KV_FILE_TRACE] != NULL)
+		kv_chrome_trace_step(&results->trace, taken);
 }
 
 static void token_gap(void *self, kv_time gap, uint64_t count)
@@ -125,6 +134,8 @@ static void token_gap(void *self, kv_time gap, uint64_t count)
 	struct kv_results *results = self;
 
 	kv_distribution_add_weighted(&results->summary.metric[KV_METRIC_ITL], (uint64_t)gap, count);
+	if (results->metrics != NULL)
+		kv_metrics_token_gap(results->metrics, results->now, gap, count);
 }
 
 static void request(void *self, const struct kv_request_record *record)
@@ -136,6 +147,10 @@ static void request(void *self, const struct kv_request_record *record)
 		results->options.watch(results->options.watch_context, record);
 	if (results->reports)
 		kv_insight_request(&results->insight, record);
+	if (results->metrics != NULL)
+		kv_metrics_request(results->metrics, record);
+	if (results->file[KV_FILE_TRACE] != NULL)
+		kv_chrome_trace_request(&results->trace, record);
 	if (results->file[KV_FILE_REQUESTS] != NULL)
 		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record);
 }
@@ -156,7 +171,10 @@ static void event(void *self, const struct kv_event *decided)
 {
 	struct kv_results *results = self;
 
-	kv_events_csv_row(results->file[KV_FILE_EVENTS], decided);
+	if (results->file[KV_FILE_EVENTS] != NULL)
+		kv_events_csv_row(results->file[KV_FILE_EVENTS], decided);
+	if (results->file[KV_FILE_TRACE] != NULL)
+		kv_chrome_trace_event(&results->trace, decided);
 }
 
 struct kv_sink *kv_results_sink(struct kv_results *results)
@@ -171,7 +189,8 @@ static bool is_asked_for(const struct kv_results_options *options, enum kv_resul
 	static const unsigned bits[KV_FILES] = {
 		[KV_FILE_SUMMARY] = KV_WRITE_SUMMARY, [KV_FILE_REQUESTS] = KV_WRITE_REQUESTS,
 		[KV_FILE_TIMELINE] = KV_WRITE_TIMELINE, [KV_FILE_EVENTS] = KV_WRITE_EVENTS,
-		[KV_FILE_REPORT] = KV_WRITE_REPORT, [KV_FILE_CHARTS] = KV_WRITE_REPORT
+		[KV_FILE_REPORT] = KV_WRITE_REPORT, [KV_FILE_CHARTS] = KV_WRITE_REPORT,
+		[KV_FILE_METRICS] = KV_WRITE_METRICS, [KV_FILE_TRACE] = KV_WRITE_CHROME_TRACE
 	};
 
 	return file == KV_FILE_MANIFEST || (options->write & bits[file]) != 0;
@@ -214,6 +233,13 @@ static void start_files(struct kv_results *results)
 		kv_insight_init(&results->insight, results->info->block_size, results->options.warmup);
 		results->cutting[results->cutting_count++] = &results->drawn;
 	}
+	if (results->file[KV_FILE_METRICS] != NULL) {
+		results->metrics = kv_metrics_create(results->info);
+		kv_timeline_init_held(&results->sampled, KV_METRICS_ROWS, results->info->block_size);
+		results->cutting[results->cutting_count++] = &results->sampled;
+	}
+	if (results->file[KV_FILE_TRACE] != NULL)
+		kv_chrome_trace_start(&results->trace, results->file[KV_FILE_TRACE]);
 }
 
 struct kv_results *kv_results_open(const struct kv_results_options *options, const struct kv_run_info *info,
@@ -241,7 +267,7 @@ struct kv_results *kv_results_open(const struct kv_results_options *options, con
 	results->sink = (struct kv_sink){
 		.self = results,
 		.advance = advance,
-		.event = results->file[KV_FILE_EVENTS] != NULL ? event : NULL,
+		.event = results->file[KV_FILE_EVENTS] != NULL || results->file[KV_FILE_TRACE] != NULL ? event : NULL,
 		.step = step,
 		.token_gap = token_gap,
 		.request = request,
@@ -342,6 +368,9 @@ static void write_list_of_files(const struct kv_results *results, struct kv_outp
 		separator = ", ";
 	}
 	kv_output_text(out, "\n");
+	if (results->file[KV_FILE_TRACE] != NULL && results->trace.left_out > 0)
+		kv_output_printf(out, "chrome-trace.json ends after %u rows: %llu more were left out.\n", KV_CHROME_ROWS,
+		                 (unsigned long long)results->trace.left_out);
 }
 
 static int print_summary(const struct kv_results *results, json_t *facts, struct kv_error *err)
@@ -382,6 +411,10 @@ static int finish(struct kv_results *results, json_t *facts, json_t *manifest, s
 		kv_summary_write_json(&results->summary, facts, results->file[KV_FILE_SUMMARY]);
 	kv_manifest_write(manifest, results->file[KV_FILE_MANIFEST]);
 	write_report(results, facts, manifest);
+	if (results->metrics != NULL)
+		kv_metrics_write(results->metrics, &results->sampled, results->file[KV_FILE_METRICS]);
+	if (results->file[KV_FILE_TRACE] != NULL)
+		kv_chrome_trace_finish(&results->trace);
 	if (close_files(results, err) || name_files(results, err) || write_saved(results, facts, err))
 		return -1;
 	results->finished = true;
@@ -414,6 +447,8 @@ void kv_results_free(struct kv_results *results)
 	kv_timeline_fini(&results->timeline);
 	kv_timeline_fini(&results->drawn);
 	kv_insight_fini(&results->insight);
+	kv_timeline_fini(&results->sampled);
+	kv_metrics_free(results->metrics);
 	kv_summary_fini(&results->summary);
 	free(results->dir);
 	free(results);

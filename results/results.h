@@ -28,8 +28,10 @@ enum kv_write {
 	KV_WRITE_REQUESTS = 2,
 	KV_WRITE_TIMELINE = 4,
 	KV_WRITE_MANIFEST = 8,
-	KV_WRITE_EVENTS = 16, /* --events, not a name of --write */
-	KV_WRITE_REPORT = 32
+	KV_WRITE_EVENTS = 16,       /* --events; this and the last two are not names of --write */
+	KV_WRITE_REPORT = 32,
+	KV_WRITE_METRICS = 64,      /* --openmetrics */
+	KV_WRITE_CHROME_TRACE = 128 /* --chrome-trace */
 };
 #define KV_WRITE_DEFAULT \
 	(KV_WRITE_SUMMARY | KV_WRITE_REQUESTS | KV_WRITE_TIMELINE | KV_WRITE_MANIFEST | KV_WRITE_REPORT)
@@ -56,7 +58,7 @@ struct kv_results_options {
 /* The defaults of interface.md, dir kvsim-out. */
 void kv_results_options_init(struct kv_results_options *options);
 
-/* "summary,requests": KV_EXIT_USAGE with the valid names otherwise. Keeps KV_WRITE_EVENTS as it is. */
+/* "summary,requests": KV_EXIT_USAGE with the valid names otherwise. Keeps what has an option of its own. */
 int kv_results_parse_write(const char *list, unsigned *write, struct kv_error *err);
 /* "50,90,99.9": 0 to 100, at most KV_PERCENTILES_MAX. */
 int kv_results_parse_percentiles(const char *list, struct kv_results_options *options, struct kv_error *err);

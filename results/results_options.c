@@ -63,7 +63,7 @@ int kv_results_parse_write(const char *list, unsigned *write, struct kv_error *e
 			               "report", item);
 		bits |= bit;
 	}
-	*write = bits | (*write & KV_WRITE_EVENTS);
+	*write = bits | (*write & (KV_WRITE_EVENTS | KV_WRITE_METRICS | KV_WRITE_CHROME_TRACE));
 	return 0;
 }
 

@@ -34,6 +34,9 @@ KV_CLI_TESTS = \
 	%D%/cli/list.sh \
 	%D%/cli/manuals.sh \
 	%D%/cli/readme.sh \
+	%D%/cli/openmetrics.sh \
+	%D%/cli/pandas.sh \
+	%D%/cli/report.sh \
 	%D%/cli/run.sh \
 	%D%/cli/size.sh \
 	%D%/cli/trace_validate.sh
@@ -89,6 +92,11 @@ KV_CHECK_TESTS += test_comparison
 test_comparison_SOURCES = %D%/test_comparison.c %D%/support.h
 test_comparison_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_comparison_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_chrome_trace
+test_chrome_trace_SOURCES = %D%/test_chrome_trace.c %D%/support.h
+test_chrome_trace_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_chrome_trace_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h

@@ -77,6 +77,10 @@ static int fill_results_options(struct run *run, struct kv_error *err)
 	o->watch_context = run->options->watch_context;
 	if (s->output.events)
 		o->write |= KV_WRITE_EVENTS;
+	if (s->output.openmetrics)
+		o->write |= KV_WRITE_METRICS;
+	if (s->output.chrome_trace)
+		o->write |= KV_WRITE_CHROME_TRACE;
 	return parse_lists(s, o, err);
 }
 

@@ -98,7 +98,7 @@ struct kv_scenario {
 	} workload;
 	struct {
 		const char *dir, *write, *goodput, *metric_percentiles;
-		bool events, save_result;
+		bool events, openmetrics, chrome_trace, save_result;
 		kv_time timeline_interval;
 	} output;
 	struct kv_latency_choice latency;

@@ -24,11 +24,11 @@ END
 
 run run --help
 for option in --scenario --set --model --hardware --tensor-parallel-size --no-enable-prefix-caching --eviction --trace \
-	--latency --out --write --force; do
+	--latency --out --write --openmetrics --force; do
 	expect_line "the help of run names $option" 0 "$option"
 done
 
-for option in --headroom-bytes --data-parallel-size --async --openmetrics --report; do
+for option in --headroom-bytes --data-parallel-size --async --report; do
 	run run --help
 	if grep -qF -e "$option" "$scratch/out"; then
 		report 1 "what is not built is not in the help: $option"

@@ -98,6 +98,8 @@ knob start_time "$small" '--start-time 2026-02-03'
 knob output.dir "$small" '--out other'
 knob output.write "$small" '--write summary'
 knob output.events "$queue" --events
+knob output.openmetrics "$small" --openmetrics
+knob output.chrome_trace "$queue" --chrome-trace
 knob output.timeline_interval "$small" '--timeline-interval 7s'
 knob output.metric_percentiles "$small" '--metric-percentiles 42'
 knob output.goodput "$small" '--goodput ttft:100'
