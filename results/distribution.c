@@ -150,6 +150,19 @@ void kv_distribution_percentiles(const struct kv_distribution *d, const double *
 	free(reader.sorted);
 }
 
+void kv_distribution_nearest_ranks(const struct kv_distribution *d, const double *percentiles, size_t n, double *results)
+{
+	struct rank_reader reader = {.d = d};
+
+	for (size_t i = 0; i < n; i++) {
+		double position = ceil(percentiles[i] / 100 * (double)d->count);
+
+		KV_ASSERT(percentiles[i] >= 0 && percentiles[i] <= 100, "percentile %g", percentiles[i]);
+		results[i] = d->count > 0 ? value_at_rank(&reader, (uint64_t)fmax(position, 1) - 1) : 0;
+	}
+	free(reader.sorted);
+}
+
 double kv_distribution_error(const struct kv_distribution *d)
 {
 	return d->exact || d->count == 0 ? 0 : KV_DISTRIBUTION_ERROR;

@@ -90,6 +90,9 @@ double kv_distribution_deviation(const struct kv_distribution *d);
 /* percentiles[i] in 0..100, any order; fills results[i]. */
 void kv_distribution_percentiles(const struct kv_distribution *d, const double *percentiles, size_t n, double *results);
 
+/* The same without interpolation: the value at position ceil(p n), as descriptions of traces have it. */
+void kv_distribution_nearest_ranks(const struct kv_distribution *d, const double *percentiles, size_t n, double *results);
+
 /* Largest relative error of the percentiles: 0 or KV_DISTRIBUTION_ERROR. */
 double kv_distribution_error(const struct kv_distribution *d);
 

@@ -24,6 +24,9 @@ kvsim_SOURCES = \
 	%D%/cli/size_text.c \
 	%D%/cli/score_report.c %D%/cli/score_report.h \
 	%D%/cli/trace.c %D%/cli/trace.h \
+	%D%/cli/trace_file.c %D%/cli/trace_file.h \
+	%D%/cli/trace_info.c \
+	%D%/cli/trace_validate.c \
 	%D%/cli/variant.c %D%/cli/variant.h
 kvsim_LDADD = $(KV_LIBS)
 

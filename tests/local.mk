@@ -39,6 +39,7 @@ KV_CLI_TESTS = \
 	%D%/cli/report.sh \
 	%D%/cli/run.sh \
 	%D%/cli/size.sh \
+	%D%/cli/trace_info.sh \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)

@@ -8,7 +8,7 @@
 
 enum { FIRST_CAPACITY = 1024 };
 
-/* 0 marks a vacant slot, so that the id that hashes to 0 shares an entry with the one that hashes to 1. */
+/* 0 marks a vacant slot. */
 static uint64_t stored(uint64_t key)
 {
 	return key ? key : 1;
@@ -30,7 +30,7 @@ static void enlarge(struct kv_ids *ids)
 
 	ids->capacity = old.capacity ? old.capacity * 2 : FIRST_CAPACITY;
 	ids->keys = kv_calloc(ids->capacity, sizeof *ids->keys);
-	ids->outputs = kv_calloc(ids->capacity, sizeof *ids->outputs);
+	ids->values = kv_calloc(ids->capacity, sizeof *ids->values);
 	for (size_t i = 0; i < old.capacity; i++) {
 		size_t at;
 
@@ -38,12 +38,12 @@ static void enlarge(struct kv_ids *ids)
 			continue;
 		at = find_slot(ids, old.keys[i]);
 		ids->keys[at] = old.keys[i];
-		ids->outputs[at] = old.outputs[i];
+		ids->values[at] = old.values[i];
 	}
 	kv_ids_fini(&old);
 }
 
-bool kv_ids_add(struct kv_ids *ids, uint64_t key, uint32_t output_tokens)
+bool kv_ids_add(struct kv_ids *ids, uint64_t key, uint32_t value)
 {
 	size_t at;
 
@@ -53,24 +53,24 @@ bool kv_ids_add(struct kv_ids *ids, uint64_t key, uint32_t output_tokens)
 	if (ids->keys[at] != 0)
 		return false;
 	ids->keys[at] = stored(key);
-	ids->outputs[at] = output_tokens;
+	ids->values[at] = value;
 	ids->count++;
 	return true;
 }
 
-const uint32_t *kv_ids_find(const struct kv_ids *ids, uint64_t key)
+uint32_t *kv_ids_find(const struct kv_ids *ids, uint64_t key)
 {
 	size_t at;
 
 	if (ids->capacity == 0)
 		return NULL;
 	at = find_slot(ids, stored(key));
-	return ids->keys[at] != 0 ? &ids->outputs[at] : NULL;
+	return ids->keys[at] != 0 ? &ids->values[at] : NULL;
 }
 
 void kv_ids_fini(struct kv_ids *ids)
 {
 	free(ids->keys);
-	free(ids->outputs);
+	free(ids->values);
 	*ids = (struct kv_ids){0};
 }

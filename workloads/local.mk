@@ -20,6 +20,7 @@ libkvsim_a_SOURCES += \
 	%D%/llmservingsim.c \
 	%D%/mooncake.c \
 	%D%/number.c %D%/number.h \
+	%D%/prefix_index.c %D%/prefix_index.h \
 	%D%/ragpulse.c \
 	%D%/registry.c \
 	%D%/row.c \

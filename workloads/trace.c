@@ -591,6 +591,22 @@ bool kv_trace_has_prefix_identity(const struct kv_trace *trace)
 	return trace->flags & KV_TRACE_PREFIX_IDENTITY;
 }
 
+/* Public traces have between 0.01 and 2,000 requests a second. */
+const char *kv_trace_doubt(struct kv_trace *trace)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+	double span = (double)(counts->last - counts->first) / (double)KV_SECOND;
+	double rate = (double)counts->emitted / span;
+
+	if (counts->emitted < 50 || span <= 0 || counts->dependent_rows > 0)
+		return NULL;
+	if (rate < 0.005)
+		return "less than one request in 200 s: are milliseconds taken for seconds?";
+	if (rate > 2000)
+		return "more than 2,000 requests a second: are seconds taken for milliseconds?";
+	return NULL;
+}
+
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)
 {
 	return kv_files_fingerprint(&trace->files, text, err);

@@ -68,6 +68,9 @@ const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace);
 const struct kv_format *kv_trace_format(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace);
+/* What makes the times doubtful once all has been read, or NULL: a trace that lasts about a thousand times too long or too
+ * short for its number of requests, as when milliseconds are taken for seconds. */
+const char *kv_trace_doubt(struct kv_trace *trace);
 /* See kv_input_fingerprint: reads the rest of the file; no request can be had afterwards. */
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);
 

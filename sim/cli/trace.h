@@ -1,8 +1,10 @@
-/* kvsim trace: what is in a trace file. */
+/* kvsim trace and its actions, one file each. */
 #ifndef KV_SIM_CLI_TRACE_H
 #define KV_SIM_CLI_TRACE_H
 
-/* argv[0] is the command's own name. Returns the exit status. */
+/* argv[0] is the command's own name. Each returns the exit status. */
 int kv_cli_trace(int argc, char **argv);
+int kv_cli_trace_validate(int argc, char **argv);
+int kv_cli_trace_info(int argc, char **argv);
 
 #endif

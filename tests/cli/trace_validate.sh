@@ -72,6 +72,7 @@ expect 'counts as JSON, with what was left out' 0 <<END
   "output_tokens": 1,
   "prefix_identity": false,
   "named_prompts": 0,
+  "warning": null,
   "xxh128": "HASH"
 }
 END
@@ -120,7 +121,7 @@ END
 
 run trace frobnicate
 expect 'an unknown action' 64 <<END
-kvsim: unknown trace action 'frobnicate': valid are validate
+kvsim: unknown trace action 'frobnicate': valid are validate, info
 END
 
 echo "1..$cases"

@@ -1,0 +1,210 @@
+#include "config.h"
+
+#include "sim/cli/trace_file.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "results/number_text.h"
+#include "sim/base/quantity.h"
+
+enum { FORMAT = 256, ROWS, OPEN_LOOP, SKIP, JSON, REORDER_TIME, REORDER_ROWS };
+
+static const struct argp_option options[] = {
+	{.name = "format", .key = FORMAT, .arg = "NAME", .doc = "Format of the trace, with parameters as NAME,name=value (default: detected)"},
+	{.name = "rows", .key = ROWS, .arg = "A:B", .doc = "Only data rows A to B-1, counted from 0"},
+	{.name = "open-loop", .key = OPEN_LOOP, .doc = "Rows that depend on others arrive at their recorded times"},
+	{.name = "skip-bad-rows", .key = SKIP, .doc = "Count unusable rows by reason instead of stopping at the first"},
+	{.name = "reorder-time", .key = REORDER_TIME, .arg = "T",
+	 .doc = "Put rows in order that are late by up to T of trace time (default: 1h)"},
+	{.name = "reorder-rows", .key = REORDER_ROWS, .arg = "N",
+	 .doc = "Put rows in order that are late by up to N rows (default: 100000)"},
+	{.name = "json", .key = JSON, .doc = "Print JSON"},
+	{0}
+};
+
+static int take_option(struct kv_trace_file *file, int key, const char *value, struct kv_error *err)
+{
+	struct kv_trace_options *o = &file->options;
+
+	switch (key) {
+	case FORMAT:
+		o->format = value;
+		return 0;
+	case ROWS:
+		return kv_trace_parse_rows(value, o, err);
+	case OPEN_LOOP:
+		o->open_loop = true;
+		return 0;
+	case SKIP:
+		o->skip_bad_rows = true;
+		return 0;
+	case JSON:
+		file->json = true;
+		return 0;
+	case REORDER_TIME:
+		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err);
+	default:
+		return kv_parse_count(value, 0, UINT32_MAX, &o->reorder_rows, err);
+	}
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+	struct kv_trace_file *file = state->input;
+	struct kv_error err;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		kv_trace_options_init(&file->options);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (file->path != NULL)
+			argp_error(state, "one FILE only, '%s' is a second one", value);
+		file->path = value;
+		return 0;
+	case ARGP_KEY_END:
+		if (file->path == NULL)
+			argp_error(state, "FILE is missing ('-' is standard input)");
+		return 0;
+	default:
+		if (key < FORMAT || key > REORDER_ROWS)
+			return ARGP_ERR_UNKNOWN;
+		if (take_option(file, key, value, &err) != 0)
+			argp_error(state, "%s", err.text);
+		return 0;
+	}
+}
+
+const struct argp kv_trace_file_argp = {.options = options, .parser = parse};
+
+int kv_trace_file_next(struct kv_trace *trace, struct kv_request *request, struct kv_error *err)
+{
+	struct kv_source *source = kv_trace_source(trace);
+	int status = source->next(source, request, err);
+
+	if (status == 1)
+		source->ended(source, request->index, true, request->arrival, NULL, false);
+	return status;
+}
+
+uint64_t kv_trace_file_left_out(const struct kv_trace_counts *counts)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < KV_FAULTS; i++)
+		total += counts->left_out[i];
+	return total;
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------------- */
+
+enum { LABEL_WIDTH = 24 };
+
+void kv_trace_file_print_count(struct kv_output *out, const char *label, uint64_t count)
+{
+	kv_output_printf(out, "%-*s%" PRIu64 "\n", LABEL_WIDTH, label, count);
+}
+
+void kv_trace_file_print_text(struct kv_output *out, const char *label, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	kv_output_printf(out, "%-*s%s\n", LABEL_WIDTH, label, text);
+}
+
+static void print_seconds(struct kv_output *out, const char *label, kv_time time)
+{
+	char text[KV_NUMBER_TEXT_MAX];
+
+	*kv_text_seconds(text, time) = '\0';
+	kv_trace_file_print_text(out, label, "%s", text);
+}
+
+void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file, struct kv_trace *trace)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+
+	kv_trace_file_print_text(out, "File", "%s", file->path);
+	kv_trace_file_print_text(out, "Format", "%s (%s)", kv_trace_format(trace)->name, kv_trace_format(trace)->summary);
+	kv_trace_file_print_count(out, "Rows read", counts->rows);
+	kv_trace_file_print_count(out, "Requests", counts->emitted);
+	kv_trace_file_print_count(out, "Rows left out", kv_trace_file_left_out(counts));
+	for (int i = 0; i < KV_FAULTS; i++)
+		if (counts->left_out[i] > 0)
+			kv_output_printf(out, "  %-*s%" PRIu64 "\n", LABEL_WIDTH - 2, kv_fault_name((enum kv_fault)i),
+			                 counts->left_out[i]);
+	kv_trace_file_print_count(out, "Rows out of order", counts->out_of_order);
+	kv_trace_file_print_count(out, "Rows at equal times", counts->equal_times);
+	kv_trace_file_print_count(out, "Dependent requests", counts->dependent_rows);
+	kv_trace_file_print_count(out, "Unknown keys", counts->unknown_keys);
+	kv_trace_file_print_count(out, "Requests without output", counts->zero_outputs);
+	print_seconds(out, "First arrival (s)", counts->first);
+	print_seconds(out, "Last arrival (s)", counts->last);
+	kv_trace_file_print_count(out, "Prompt tokens", counts->prompt_tokens);
+	kv_trace_file_print_count(out, "Output tokens", counts->output_tokens);
+	if (kv_trace_has_prefix_identity(trace))
+		kv_trace_file_print_text(out, "Prefix identity", "yes, in %" PRIu64 " requests", counts->named_rows);
+	else
+		kv_trace_file_print_text(out, "Prefix identity", "no: every prompt is replayed as unique");
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------------------------------- */
+
+void kv_trace_file_set_count(json_t *object, const char *key, uint64_t count)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)count));
+}
+
+static void set_seconds(json_t *object, const char *key, kv_time time)
+{
+	json_object_set_new(object, key, json_real((double)time / (double)KV_SECOND));
+}
+
+static json_t *left_out_json(const struct kv_trace_counts *counts)
+{
+	json_t *reasons = json_object();
+
+	for (int i = 0; i < KV_FAULTS; i++)
+		if (counts->left_out[i] > 0)
+			kv_trace_file_set_count(reasons, kv_fault_name((enum kv_fault)i), counts->left_out[i]);
+	return reasons;
+}
+
+json_t *kv_trace_file_json(const struct kv_trace_file *file, struct kv_trace *trace)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+	json_t *object = json_pack("{ss ss}", "file", file->path, "format", kv_trace_format(trace)->name);
+
+	kv_trace_file_set_count(object, "rows", counts->rows);
+	kv_trace_file_set_count(object, "requests", counts->emitted);
+	json_object_set_new(object, "left_out", left_out_json(counts));
+	kv_trace_file_set_count(object, "out_of_order", counts->out_of_order);
+	kv_trace_file_set_count(object, "equal_times", counts->equal_times);
+	kv_trace_file_set_count(object, "dependent", counts->dependent_rows);
+	kv_trace_file_set_count(object, "unknown_keys", counts->unknown_keys);
+	kv_trace_file_set_count(object, "zero_outputs", counts->zero_outputs);
+	set_seconds(object, "first_arrival_s", counts->first);
+	set_seconds(object, "last_arrival_s", counts->last);
+	kv_trace_file_set_count(object, "prompt_tokens", counts->prompt_tokens);
+	kv_trace_file_set_count(object, "output_tokens", counts->output_tokens);
+	json_object_set_new(object, "prefix_identity", json_boolean(kv_trace_has_prefix_identity(trace)));
+	kv_trace_file_set_count(object, "named_prompts", counts->named_rows);
+	return object;
+}
+
+void kv_trace_file_print_json(struct kv_output *out, json_t *object)
+{
+	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+
+	kv_output_text(out, text);
+	kv_output_text(out, "\n");
+	free(text);
+	json_decref(object);
+}

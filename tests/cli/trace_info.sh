@@ -1,0 +1,71 @@
+# kvsim trace info: the published figures of public traces come out, and small ones by hand.
+kvsim=$builddir/kvsim
+scratch=$(mktemp -d) || exit 99
+trap 'rm -rf "$scratch"' EXIT
+cases=0
+
+# line NAME FILE PATTERN...: the output of info on the file has a line that matches each pattern (blanks count as one).
+lines() {
+	name=$1 file=$2
+	shift 2
+	cases=$((cases + 1))
+	if [ ! -r "$file" ]; then
+		echo "ok $cases - $name # SKIP $(basename "$file") is not here"
+		return
+	fi
+	"$kvsim" trace info "$file" 2>&1 | tr -s ' ' >"$scratch/out"
+	for pattern; do
+		if ! grep -qxF -- "$pattern" "$scratch/out"; then
+			echo "not ok $cases - $name"
+			echo "# missing: $pattern"
+			sed 's/^/# /' "$scratch/out"
+			return
+		fi
+	done
+	echo "ok $cases - $name"
+}
+
+# Rows 0 and 1 share 30 tokens; row 2 repeats row 0 and what it generated, and asks on.
+cat >"$scratch/small.csv" <<END
+request_id,arrival_s,prompt,output_tokens
+a,0,s:20 d:20,10
+b,1,s:20 d:10 x:10,5
+c,4,s:20 d:20 @a:10 y:14,5
+END
+lines 'a trace counted by hand' "$scratch/small.csv" 'Rate (1/s) 0.5' 'Tokens 80 of 144 0.5556 80 of 104 0.7692' \
+	'Whole prompts 0 of 3 0.0000 0 of 2 0.0000' 'Blocks of 16 4 of 8 0.5000 4 of 6 0.6667' \
+	'Tokens, at any place 80 of 144 0.5556 80 of 104 0.7692'
+
+traces=$KVSIM_SHARED/traces
+lines 'Mooncake conversation' "$traces/mooncake/conversation_trace.jsonl" \
+	'Tokens 54098411 of 144793823 0.3736 27038068 of 67915607 0.3981' \
+	'Prompt tokens 891 6909 27367 39552 85401 126195 12035.1' 'Gaps, CV 3.034' 'Dispersion, 1 s / 10 s 7.89 / 2.09' \
+	'Distinct times 1180, at most 28 requests at one' 'Whole prompts 118 of 12031 0.0098 73 of 6016 0.0121' \
+	'Rate (1/s) 3.4012'
+lines 'Mooncake synthetic' "$traces/mooncake/synthetic_trace.jsonl" 'Gaps, CV 1.011' 'Rate (1/s) 3.906' \
+	'Tokens 39852661 of 61194628 0.6512 31535563 of 36552394 0.8627' 'Dispersion, 1 s / 10 s 1.09 / 1.37'
+lines 'Azure code' "$traces/azure2023/AzureLLMInferenceTrace_code.csv" 'Gaps, CV 13.151' 'Rate (1/s) 2.5664' \
+	'Dispersion, 1 s / 10 s 13.18 / 71.30' 'Prompt tokens 3 1469 5194 7315 7436 7437 2047.8' \
+	'Prefix identity no: every prompt is replayed as unique'
+lines 'Azure conv' "$traces/azure2023/AzureLLMInferenceTrace_conv.csv" 'Gaps, CV 1.094' 'Rate (1/s) 5.5301' \
+	'Dispersion, 1 s / 10 s 1.39 / 4.00'
+lines 'BurstGPT, failures left out' "$traces/burstgpt/burstgpt_1.first400.csv" ' failed_request 17' 'Requests 383'
+# Chained and position-independent, counted by an independent program.
+lines 'RAGPulse, both definitions' "$traces/ragpulse/ragpulse_trace.first600.jsonl" \
+	'Tokens 570792 of 1808928 0.3155 284959 of 903797 0.3153' \
+	'Tokens, at any place 1125115 of 1808928 0.6220 600797 of 903797 0.6647'
+lines 'a kv-cache-tester session' "$traces/kv-cache-tester/trace_0053.json" 'Blocks of 64 120527 of 126023 0.9564 65043 of 66398 0.9796'
+lines 'another one' "$traces/kv-cache-tester/kvct_trace_0012.json" 'Requests 14' 'Requests without output 0'
+
+# Seconds where milliseconds belong.
+if [ -r "$traces/mooncake/conversation_trace.jsonl" ]; then
+	cases=$((cases + 1))
+	if "$kvsim" trace info --format mooncake,unit=s "$traces/mooncake/conversation_trace.jsonl" |
+		grep -q 'are milliseconds taken for seconds'; then
+		echo "ok $cases - milliseconds taken for seconds are noticed"
+	else
+		echo "not ok $cases - milliseconds taken for seconds are noticed"
+	fi
+fi
+
+echo "1..$cases"
