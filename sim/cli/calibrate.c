@@ -8,10 +8,14 @@
 #include <string.h>
 
 #include "sim/cli/command.h"
+#include "sim/latency/iteration_log.h"
 #include "sim/base/quantity.h"
 
+/* vLLM's default; a log does not name another. */
+#define VLLM_BLOCK 16u
+
 enum {
-	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,
+	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_MODEL, OPTION_TP, OPTION_CONTEXT, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,
 	OPTION_KV_CACHE_DTYPE, OPTION_WHERE, OPTION_FOLDS, OPTION_LEAVE_OUT, OPTION_DRAW, OPTION_SEED, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE, OPTION_JSON
 };
 
@@ -36,7 +40,13 @@ static const struct argp_option options[] = {
 	{.doc = "Replay:"},
 	{.name = "against", .key = OPTION_AGAINST, .arg = "RUN",
 	 .doc = "Replay a measured run (RUN_requests.jsonl, RUN_meta.json) and compare TTFT, TPOT, e2e and the cache"},
-	{.name = "num-gpu-blocks-override", .key = OPTION_BLOCKS, .arg = "N", .doc = "Its pool, where its files do not say"},
+	{.name = "num-gpu-blocks-override", .key = OPTION_BLOCKS, .arg = "N",
+	 .doc = "Pool of the run or the log, where its files do not say"},
+	{.doc = "Of a vLLM iteration log as --data or --score:"},
+	{.name = "model", .key = OPTION_MODEL, .arg = "NAME", .doc = "The model that ran"},
+	{.name = "tensor-parallel-size", .key = OPTION_TP, .arg = "N", .doc = "On so many GPUs (1)"},
+	{.name = "mean-context", .key = OPTION_CONTEXT, .arg = "N",
+	 .doc = "Tokens of an average decode's context, where the log has no KV cache usage"},
 	{.doc = "All:"},
 	{.name = "hardware", .key = OPTION_HARDWARE, .arg = "NAME|FILE",
 	 .doc = "Its constants count for all rows, its rates for rows of its name (default: each row's own card)"},
@@ -63,6 +73,8 @@ static error_t parse_number(int key, const char *text, struct kv_calibrate_argum
 		{OPTION_FOLDS, "folds", &a->folds, 0, 1000}, {OPTION_DRAW, "draw", &a->draw, 1, UINT32_MAX},
 		{OPTION_SEED, "seed", &a->seed, 0, UINT32_MAX},
 		{OPTION_BLOCKS, "num-gpu-blocks-override", &a->blocks, 2, UINT32_MAX},
+		{OPTION_TP, "tensor-parallel-size", &a->tp, 1, 4096},
+		{OPTION_CONTEXT, "mean-context", &a->mean_context, 1, UINT32_MAX},
 	};
 	struct kv_error err;
 
@@ -91,7 +103,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	struct kv_calibrate_arguments *a = state->input;
 	const struct { int key; const char **to; } texts[] = {
 		{OPTION_DATA, &a->data}, {OPTION_OUT, &a->out}, {OPTION_START, &a->start}, {OPTION_SCORE, &a->score},
-		{OPTION_AGAINST, &a->against}, {OPTION_LEAVE_OUT, &a->leave_out},		{OPTION_HARDWARE, &a->hardware}, {OPTION_ENGINE, &a->engine}, {OPTION_QUANTIZATION, &a->quantization},
+		{OPTION_AGAINST, &a->against}, {OPTION_LEAVE_OUT, &a->leave_out}, {OPTION_MODEL, &a->model},
+		{OPTION_HARDWARE, &a->hardware}, {OPTION_ENGINE, &a->engine}, {OPTION_QUANTIZATION, &a->quantization},
 		{OPTION_KV_CACHE_DTYPE, &a->kv_cache_dtype},
 	};
 
@@ -108,6 +121,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_BLOCKS:
 	case OPTION_DRAW:
 	case OPTION_SEED:
+	case OPTION_TP:
+	case OPTION_CONTEXT:
 	case OPTION_FAIL_ABOVE:
 		return parse_number(key, text, a, state);
 	case OPTION_KERNEL_TIMES:
@@ -134,7 +149,7 @@ int kv_cli_calibrate(int argc, char **argv)
 		       "e2e_static, batch, tokens, context, time_ms.\n\n"
 		       "Example: kvsim calibrate --data steps.csv --hardware h100-sxm --out mine.yaml"
 	};
-	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .fail_above = INFINITY};
+	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .tp = 1, .fail_above = INFINITY};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
 	return arguments.data    ? kv_calibrate_fit(&arguments)
@@ -154,10 +169,30 @@ static int kv_dtype_of(const char *text, enum kv_dtype *out, struct kv_error *er
 	return 0;
 }
 
+static struct kv_measurements *read_log(const struct kv_calibrate_arguments *a, const char *path, struct kv_error *err)
+{
+	struct kv_log_setting setting = {
+		.configuration = {.gpu = (char *)a->hardware, .model = (char *)a->model, .tp = (uint32_t)a->tp},
+		.pool_tokens = a->blocks * VLLM_BLOCK, .mean_context = a->mean_context,
+	};
+
+	if (a->model && a->hardware)
+		return kv_iteration_log_read(path, &setting, err);
+	kv_fail(err, KV_EXIT_USAGE, "%s is a log, which names neither model nor card: give --model and --hardware", path);
+	return NULL;
+}
+
+static struct kv_measurements *read_measurements(const struct kv_calibrate_arguments *a, const char *path,
+                                                 struct kv_error *err)
+{
+	struct kv_row_filter filter = {.conditions = a->condition, .count = a->conditions};
+
+	return kv_is_iteration_log(path) ? read_log(a, path, err) : kv_measurements_read(path, &filter, err);
+}
+
 static int load(const struct kv_calibrate_arguments *a, const char *path, const char *hardware,
                 struct kv_calibrate_inputs *in, struct kv_error *err)
 {
-	struct kv_row_filter filter = {.conditions = a->condition, .count = a->conditions};
 	struct kv_measured_options set_options = {.quantization = a->quantization};
 
 	if (kv_dtype_of(a->kv_cache_dtype, &set_options.kv_dtype, err))
@@ -169,7 +204,7 @@ static int load(const struct kv_calibrate_arguments *a, const char *path, const 
 		return -1;
 	if (!in->engine->has_overheads)
 		return kv_fail(err, KV_EXIT_USAGE, "engine profile %s has no step times", in->engine->name);
-	in->measurements = kv_measurements_read(path, &filter, err);
+	in->measurements = read_measurements(a, path, err);
 	if (!in->measurements)
 		return -1;
 	set_options.hardware = in->hardware;

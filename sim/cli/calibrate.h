@@ -23,7 +23,9 @@ enum { KV_CALIBRATE_CONDITIONS = 16 };
 
 struct kv_calibrate_arguments {
 	const char *data, *out, *start, *score, *against;
-	uint64_t blocks;        /* of the measured run; 0 = its own file says */
+	uint64_t blocks;        /* of the measured run or log; 0 = its own file says */
+	const char *model;      /* of a log, which does not say */
+	uint64_t tp, mean_context;
 	const char *hardware, *engine, *quantization, *kv_cache_dtype;
 	const char *condition[KV_CALIBRATE_CONDITIONS];
 	size_t conditions;

@@ -7,6 +7,7 @@
 #include "sim/cli/calibrate_served.h"
 #include "sim/cli/command.h"
 #include "sim/cli/score_report.h"
+#include "sim/latency/iteration_log.h"
 #include "sim/base/csv_table.h"
 
 json_t *kv_calibrate_refused_json(const struct kv_measurements *m)
@@ -70,12 +71,12 @@ static int score_steps(const struct kv_calibrate_arguments *arguments, struct kv
 int kv_calibrate_score(const struct kv_calibrate_arguments *arguments)
 {
 	struct kv_error err = {0};
-	struct kv_csv_table *table = kv_csv_table_read(arguments->score, &err);
+	struct kv_csv_table *table = NULL;
 	int status;
 
-	if (!table)
+	if (!kv_is_iteration_log(arguments->score) && (table = kv_csv_table_read(arguments->score, &err)) == NULL)
 		return kv_cli_fail(&err);
-	status = kv_is_served_table(table) ? kv_calibrate_score_served(arguments, table, &err)
+	status = table && kv_is_served_table(table) ? kv_calibrate_score_served(arguments, table, &err)
 	                                   : score_steps(arguments, &err);
 	kv_csv_table_free(table);
 	return status == KV_EXIT_OK || status == KV_EXIT_CHECK ? status : kv_cli_fail(&err);

@@ -1,5 +1,6 @@
 libkvsim_a_SOURCES += \
 	%D%/calibration.c %D%/calibration.h \
+	%D%/iteration_log.c %D%/iteration_log.h \
 	%D%/latency.c %D%/latency.h \
 	%D%/latency_data.c %D%/latency_data.h \
 	%D%/latency_linear.c %D%/latency_linear.h \

@@ -31,8 +31,6 @@ struct reading {
 	const struct kv_csv_table *table;
 	struct columns at;
 	struct kv_measurements *out;
-	size_t row_capacity, configuration_capacity;
-	size_t shapes;
 };
 
 void kv_measurement_refuse(struct kv_measurement *row, const char *format, ...)
@@ -171,26 +169,19 @@ static void check_work(struct kv_measurement *m)
 
 /* --- rows --------------------------------------------------------------------------------------------------------------- */
 
-static size_t find_configuration(struct reading *r, size_t row, struct kv_measurement *m)
+static size_t find_configuration(struct kv_measurements *m, const struct kv_configuration *wanted)
 {
-	const char *gpu = kv_csv_table_cell(r->table, row, r->at.gpu);
-	const char *model = kv_csv_table_cell(r->table, row, r->at.model);
-	uint64_t tp = read_count(r, row, r->at.tp, m);
-	struct kv_measurements *out = r->out;
+	for (size_t i = 0; i < m->configurations; i++) {
+		const struct kv_configuration *c = &m->configuration[i];
 
-	if (tp == 0 || tp > 4096)
-		kv_measurement_refuse(m, "tp is %llu; allowed: 1 to 4096", (unsigned long long)tp);
-	for (size_t i = 0; i < out->configurations; i++) {
-		const struct kv_configuration *c = &out->configuration[i];
-
-		if (c->tp == tp && !strcmp(c->gpu, gpu) && !strcmp(c->model, model))
+		if (c->tp == wanted->tp && !strcmp(c->gpu, wanted->gpu) && !strcmp(c->model, wanted->model))
 			return i;
 	}
-	out->configuration = kv_grow(out->configuration, &r->configuration_capacity, out->configurations + 1,
-	                             sizeof *out->configuration);
-	out->configuration[out->configurations] =
-		(struct kv_configuration){.gpu = kv_strdup(gpu), .model = kv_strdup(model), .tp = (uint32_t)tp};
-	return out->configurations++;
+	m->configuration = kv_grow(m->configuration, &m->configuration_capacity, m->configurations + 1,
+	                           sizeof *m->configuration);
+	m->configuration[m->configurations] = (struct kv_configuration){
+		.gpu = kv_strdup(wanted->gpu), .model = kv_strdup(wanted->model), .tp = wanted->tp};
+	return m->configurations++;
 }
 
 static bool same_shape(const struct kv_measurement *a, const struct kv_measurement *b)
@@ -200,38 +191,61 @@ static bool same_shape(const struct kv_measurement *a, const struct kv_measureme
 }
 
 /* Files of measurements have thousands of rows, not millions: comparing with all earlier ones is quick enough. */
-static void find_shape(struct reading *r, struct kv_measurement *m)
+static void find_shape(struct kv_measurements *m, struct kv_measurement *row)
 {
-	m->shape = SIZE_MAX;
-	for (size_t i = 0; i < r->out->rows; i++) {
-		const struct kv_measurement *other = &r->out->row[i];
+	row->shape = SIZE_MAX;
+	for (size_t i = 0; i < m->rows; i++) {
+		const struct kv_measurement *other = &m->row[i];
 
-		if (!same_shape(m, other))
+		if (!same_shape(row, other))
 			continue;
-		m->shape = other->shape;
-		if (other->configuration == m->configuration && other->seconds == m->seconds && !other->problem)
-			kv_measurement_refuse(m, "the same as line %zu", other->line);
+		row->shape = other->shape;
+		if (other->configuration == row->configuration && other->seconds == row->seconds && !other->problem)
+			kv_measurement_refuse(row, "the same as line %zu", other->line);
 	}
-	if (m->shape == SIZE_MAX)
-		m->shape = r->shapes++;
+	if (row->shape == SIZE_MAX)
+		row->shape = m->shapes++;
+}
+
+struct kv_measurements *kv_measurements_create(const char *path)
+{
+	struct kv_measurements *m = kv_calloc(1, sizeof *m);
+
+	m->path = kv_strdup(path);
+	return m;
+}
+
+void kv_measurements_add(struct kv_measurements *m, const struct kv_configuration *configuration,
+                         const struct kv_measurement *row)
+{
+	struct kv_measurement added = *row;
+
+	if (configuration->tp == 0 || configuration->tp > 4096)
+		kv_measurement_refuse(&added, "tp is %u; allowed: 1 to 4096", configuration->tp);
+	added.configuration = find_configuration(m, configuration);
+	check_work(&added);
+	find_shape(m, &added);
+	m->row = kv_grow(m->row, &m->row_capacity, m->rows + 1, sizeof added);
+	m->row[m->rows++] = added;
 }
 
 static void read_row(struct reading *r, size_t row)
 {
 	struct kv_measurement m = {.line = r->table->lines[row]};
+	struct kv_configuration at = {
+		.gpu = r->table->cells[row * r->table->columns + r->at.gpu],
+		.model = r->table->cells[row * r->table->columns + r->at.model],
+	};
 
-	m.configuration = find_configuration(r, row, &m);
+	at.tp = (uint32_t)kv_min(read_count(r, row, r->at.tp, &m), UINT32_MAX);
 	if (has_parts(&r->at))
 		read_parts(r, row, &m);
 	else
 		read_totals(r, row, &m);
-	check_work(&m);
 	read_time(r, row, &m);
 	if (r->at.kv_overflow != KV_NO_COLUMN && read_count(r, row, r->at.kv_overflow, &m) != 0)
 		kv_measurement_refuse(&m, "kv_overflow: the batch did not fit the cache");
-	find_shape(r, &m);
-	r->out->row = kv_grow(r->out->row, &r->row_capacity, r->out->rows + 1, sizeof m);
-	r->out->row[r->out->rows++] = m;
+	kv_measurements_add(r->out, &at, &m);
 }
 
 static int read_table(struct reading *r, const struct kv_row_filter *filter, struct kv_error *err)
@@ -263,8 +277,7 @@ struct kv_measurements *kv_measurements_read(const char *path, const struct kv_r
 
 	if (!table)
 		return NULL;
-	r.out = kv_calloc(1, sizeof *r.out);
-	r.out->path = kv_strdup(path);
+	r.out = kv_measurements_create(path);
 	status = read_table(&r, filter, err);
 	kv_csv_table_free(table);
 	if (status == 0)

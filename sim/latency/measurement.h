@@ -42,11 +42,18 @@ struct kv_measurements {
 	size_t rows;
 	struct kv_configuration *configuration;
 	size_t configurations;
+	size_t shapes;
+	size_t row_capacity, configuration_capacity;
 };
 
 /* NULL with err filled: the file or its columns cannot be used, no row passes the filter. */
 struct kv_measurements *kv_measurements_read(const char *path, const struct kv_row_filter *filter,
                                              struct kv_error *err);
+/* The same from another source than CSV: an empty list, to which rows are added. The row's configuration and shape are
+ * found by the list, which also refuses what cannot be and what stands there already. */
+struct kv_measurements *kv_measurements_create(const char *path);
+void kv_measurements_add(struct kv_measurements *measurements, const struct kv_configuration *configuration,
+                         const struct kv_measurement *row);
 void kv_measurements_free(struct kv_measurements *measurements);
 
 /* Marks a row as unusable; the first reason stays. */

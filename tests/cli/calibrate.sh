@@ -70,6 +70,28 @@ done
 run calibrate --data eight.csv --hardware my-card.yaml --draw 4
 expect_line 'draws print their seeds' 0 'seed 12: 4 rows, mean absolute error on the rest'
 
+# A vLLM log names neither card nor model, and contexts only by the blocks in use.
+{
+	echo 'INFO 07-09 03:15:00 [core.py:1] Initializing an LLM engine'
+	for i in 1 2 3 4 5 6; do
+		echo "(EngineCore_DP0 pid=1) INFO 07-09 03:15:05 [core.py:359] Iteration($i): 0 context requests, 0 context tokens," \
+			"$i generation requests, $i generation tokens, iteration elapsed time: 9.$i ms, GPU KV cache usage: $i.0%"
+	done
+	echo 'INFO Iteration(7): 1 context requests, 2048 context tokens, 0 generation requests, 0 generation tokens, iteration' \
+		'elapsed time: 98.00 ms, GPU KV cache usage: 9.0%'
+	echo 'INFO Iteration(8): 1 context requests, 1 context tokens, 0 generation requests, 0 generation tokens, iteration' \
+		'elapsed time: 1.0 ms (dummy)'
+} >"$scratch/engine.log"
+run calibrate --score engine.log --hardware my-card.yaml --model llama-3.1-8b --num-gpu-blocks-override 10000 --json
+expect_line 'a log of iterations is read' 0 '"rows": 7,'
+expect_line 'its dummy steps are named' 0 'engine.log:9: not used: a dummy step'
+run calibrate --data engine.log --hardware my-card.yaml --model llama-3.1-8b --mean-context 1000
+expect_line 'and fitted, with a mean context' 0 'prefill'
+run calibrate --data engine.log --hardware my-card.yaml --model llama-3.1-8b
+expect_line 'contexts that nobody knows are asked for' 0 'engine.log:2: not used: nobody says how long its contexts are'
+run calibrate --data engine.log --hardware my-card.yaml
+expect_line 'so is the model' 64 'give --model and --hardware'
+
 run calibrate
 expect_line 'one of three modes' 64 'say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)'
 run calibrate --score nosuch.csv
