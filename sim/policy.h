@@ -15,6 +15,7 @@
 #include "sim/base/error.h"
 #include "sim/base/param.h"
 #include "sim/base/units.h"
+#include "sim/record.h"
 
 enum kv_policy_kind {
 	KV_POLICY_ALLOCATION,
@@ -35,6 +36,20 @@ struct kv_request_view {
 	uint32_t max_total_tokens;   /* prompt + max_tokens, cut at max_model_len */
 	uint32_t oracle_total_tokens;/* prompt + true output, cut likewise; 0 unless the policy is an oracle */
 	int64_t priority;
+	uint64_t tenant;             /* hash of its name; 0 = none */
+	kv_time deadline;            /* when its client gives up without a first token; KV_TIME_MAX = never */
+	uint32_t computed_tokens;    /* with KV before this step; 0 unless it runs */
+	uint32_t generated_since;    /* outputs since it was last admitted; 0 unless it runs or has just stopped */
+	bool fresh;                  /* admitted in the step that is being scheduled */
+};
+
+/* What can happen to a request, told to policies that learn from it. The view is that of the moment. */
+enum kv_moment {
+	KV_QUEUED,     /* entered the queue, for the first time */
+	KV_ADMITTED,   /* for the first time or after a preemption */
+	KV_PREEMPTED,  /* lost its blocks, about to be queued again */
+	KV_COMPLETED,  /* finished */
+	KV_GIVEN_UP    /* dropped */
 };
 
 /* Smaller comes first: lexicographic, then the core's own tie-break as documented at each use. */
@@ -54,7 +69,7 @@ struct kv_allocation_hooks {
 	uint32_t (*reserve_tokens)(const void *state, const struct kv_request_view *request, uint32_t max_model_len);
 };
 
-enum kv_verdict { KV_ADMIT, KV_WAIT };
+enum kv_verdict { KV_ADMIT, KV_WAIT, KV_REFUSE };
 
 /* What the head of the queue would need, in blocks of the pool, and what there is. */
 struct kv_admission_view {
@@ -65,12 +80,47 @@ struct kv_admission_view {
 	uint64_t watermark;       /* blocks to keep free; 0 when nothing runs */
 	uint64_t running_growth;  /* blocks that running requests may still take to reach max_total_tokens */
 	uint32_t running;         /* requests running now */
+	uint32_t fresh;           /* of these admitted in this step */
+	uint64_t pool_blocks;     /* all there are */
+	uint32_t block_tokens;    /* tokens that a block of every group holds, so many groups a token needs: */
+	uint32_t groups;
+	uint32_t hit_tokens;      /* of the request's known tokens */
+	uint64_t hit_evictable;   /* blocks of the hit that leave the free ones when it is admitted */
+	double reserved;          /* sum of the reserve hook over running requests, in tokens */
 };
 
-/* Called for the head of the queue only, after the slot and budget checks and before the engine's own capacity check
- * for this step's tokens, which always applies. A verdict may change from step to step only with the view. */
+/* A request at the door of the queue, and what is before it. */
+struct kv_arrival_view {
+	struct kv_request_view request;
+	kv_time now;
+	uint64_t waiting;         /* requests in the queue */
+	uint64_t waiting_tokens;  /* known tokens of these */
+	uint32_t running;
+	uint64_t prefill_tokens;  /* computed for prompts since the run began, and the time of all steps so far */
+	kv_time busy;
+};
+
+/* Running requests when they have had their turn in a step. */
+struct kv_running_view {
+	uint32_t running;
+	bool preempted;           /* somebody lost its blocks in this step: only then the sums below are filled */
+	uint64_t generated;       /* outputs so far of those that still run */
+	uint64_t allowed;         /* what they may generate at most */
+};
+
+/* admit is called for the head of the queue only, after the slot and budget checks and before the engine's own capacity
+ * check for this step's tokens, which always applies; it says KV_ADMIT or KV_WAIT. Without a reserve hook its verdict may
+ * change from step to step only with the rest of the view. The other hooks may be NULL. */
 struct kv_admission_hooks {
 	enum kv_verdict (*admit)(const void *state, const struct kv_admission_view *view);
+	/* When a request reaches the queue: KV_ADMIT lets it in, KV_REFUSE turns it away with `refusal`. */
+	enum kv_verdict (*arrive)(void *state, const struct kv_arrival_view *view);
+	enum kv_reason refusal;
+	/* Tokens of room to hold back for a running request, beside the blocks it has. */
+	double (*reserve)(const void *state, const struct kv_request_view *running, uint32_t block_tokens);
+	/* In every step in which requests run, before waiting ones are tried. */
+	void (*step)(void *state, const struct kv_running_view *view);
+	void (*note)(void *state, enum kv_moment moment, const struct kv_request_view *request);
 };
 
 /* Order of the waiting queue, fixed when a request enters it; ties by index. A preempted request goes before all others

@@ -65,6 +65,7 @@ EXTRA_DIST += \
 	%D%/data/scenarios/c.json \
 	%D%/data/scenarios/h.json \
 	%D%/data/scenarios/s.json \
+	%D%/data/scenarios/t.json \
 	%D%/data/scenarios/v.json
 
 if HAVE_CHECK
@@ -88,6 +89,11 @@ KV_CHECK_TESTS += test_traps
 test_traps_SOURCES = %D%/test_traps.c %D%/support.h
 test_traps_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_traps_LDADD = liboracle.a $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_admission
+test_admission_SOURCES = %D%/test_admission.c %D%/support.h
+test_admission_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_admission_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_comparison
 test_comparison_SOURCES = %D%/test_comparison.c %D%/support.h

@@ -20,6 +20,7 @@ struct plan {
 	bool blocks_by_hash;  /* prompts as lists of block ids */
 	bool explicit_ids;
 	bool wants_salts;
+	bool deadlines;       /* some clients give up */
 	bool crowd;           /* many requests at once, with long outputs */
 	bool starved;         /* prompts about as large as the pool, and no gate: the land of stalls and livelocks */
 	kv_time now;
@@ -90,11 +91,28 @@ static void starve(struct plan *plan)
 		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
 }
 
+/* Policies of the door and of growth with parameters that bite in workloads this small. */
+static void choose_admission(struct plan *plan)
+{
+	static const char *const texts[] = {
+		"queue-limit,requests=2", "queue-limit,requests=5,tokens=200,gate=greedy", "rate-limit,rate=100,burst=3",
+		"rate-limit,rate=2000,burst=90,count=tokens,per=all,gate=no-evict", "deadline,margin=0.5", "deadline,margin=3",
+		"static-batch,size=3", "growth-ratio,steps=20", "growth-ratio,initial=0.3,clip=8,retraction_steps=2",
+		"reserve-fraction,learn=1", "reserve-fraction,learn=3,fraction=1.5", "growth-ratio,conservativeness=2,steps=7"
+	};
+
+	if (chance(plan, 60))
+		test_workload_set_policy(plan->workload, KV_POLICY_ADMISSION,
+		                         texts[between(plan, 0, sizeof texts / sizeof texts[0] - 1)]);
+	else
+		set_random_policy(plan, KV_POLICY_ADMISSION);
+}
+
 /* Contiguous allocation goes with prefix none and one group of full attention. */
 static void choose_policies(struct plan *plan)
 {
 	if (chance(plan, 60))
-		set_random_policy(plan, KV_POLICY_ADMISSION);
+		choose_admission(plan);
 	if (chance(plan, 60))
 		set_random_policy(plan, KV_POLICY_SCHEDULING);
 	if (chance(plan, 60))
@@ -311,10 +329,15 @@ static const char *maybe(struct plan *plan, unsigned percent, const char *const 
 	return chance(plan, percent) ? names[gsl_rng_uniform_int(plan->rng, count)] : "";
 }
 
+static kv_time step_time(const struct plan *plan)
+{
+	return plan->workload->roofline != NULL ? 150000 : plan->workload->fixed_step;
+}
+
 /* Bursts, neighbours and long pauses. */
 static void move_clock(struct plan *plan)
 {
-	kv_time step = plan->workload->roofline != NULL ? 150000 : plan->workload->fixed_step;
+	kv_time step = step_time(plan);
 
 	if (chance(plan, plan->crowd ? 95 : 40))
 		return;
@@ -336,7 +359,7 @@ static void add_request(struct plan *plan)
 		.id = plan->explicit_ids ? id : NULL,
 		.arrival = plan->now,
 		.retrieval = chance(plan, 15) ? plan->workload->fixed_step * between(plan, 1, 20) / 3 : 0,
-		.deadline = KV_TIME_NONE,
+		.deadline = chance(plan, plan->deadlines ? 60 : 0) ? step_time(plan) * between(plan, 0, 60) / 2 : KV_TIME_NONE,
 		.output_tokens = chance(plan, 8) ? 0 : between(plan, 1, PICK(plan, 2, plan->typical, plan->typical,
 		                                                             2 * plan->typical)),
 		.max_tokens = chance(plan, 60) ? KV_TOKENS_UNSET : between(plan, 0, 3 * plan->typical),
@@ -403,6 +426,7 @@ void test_workload_random(struct test_workload *workload, uint64_t seed)
 	plan.blocks_by_hash = chance(&plan, 15);
 	plan.explicit_ids = chance(&plan, 50);
 	plan.wants_salts = chance(&plan, 30);
+	plan.deadlines = chance(&plan, 30);
 	count = plan.crowd ? between(&plan, REQUESTS_MAX, CROWD_MAX) : between(&plan, 1, REQUESTS_MAX);
 	while (workload->count < count)
 		add_request(&plan);

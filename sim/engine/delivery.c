@@ -69,6 +69,7 @@ static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 	if (engine->sink->event != NULL)
 		held = kv_live_held(engine, id);
 	kv_engine_event(engine, KV_EVENT_FINISH, id, now, live->generated, held, live->length_limited ? "length" : "stop");
+	kv_live_note(engine, id, KV_COMPLETED);
 	kv_live_release(engine, id);
 	kv_running_remove(engine, at);
 	engine->state.finishes++;
@@ -162,6 +163,7 @@ void kv_engine_deliver(struct kv_engine *engine, kv_time now)
 		if (engine->live[engine->scheduled[i]].scheduled > 0)
 			emitted += settle_special(engine, engine->scheduled[i], now);
 	engine->tokens_emitted += emitted;
+	engine->busy += now - engine->step_start;
 	engine->state.steps += engine->step_tokens > 0;
 	engine->state.prefill_tokens += engine->step_prefill_tokens;
 	engine->state.decode_tokens += engine->step_tokens - engine->step_prefill_tokens;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/engine/live.h"
 #include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/running_pass.h"
@@ -21,6 +22,7 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 	engine->sink = sink;
 	engine->caching = config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled;
 	engine->contiguous = config->policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous;
+	engine->verdicts_change = config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.reserve != NULL;
 	engine->window = UINT32_MAX;
 	for (uint32_t g = config->groups; g-- > 0;)
 		if (config->group[g].kind == KV_GROUP_SLIDING_WINDOW) {
@@ -149,11 +151,33 @@ static void tell_schedule(struct kv_engine *engine)
 	}
 }
 
+/* The admission policy's look at those that run, once they have had their turn. */
+static void tell_running(struct kv_engine *engine)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
+	const struct kv_admission_hooks *hooks = &use->policy->hooks.admission;
+	struct kv_running_view view = {.running = engine->running_count, .preempted = engine->preempted_in_step};
+
+	if (hooks->step == NULL || engine->running_count == 0)
+		return;
+	for (uint32_t at = 0; view.preempted && at < engine->running_length; at++) {
+		struct kv_request_view request;
+
+		if (engine->running[at] == KV_NONE)
+			continue;
+		kv_live_view(engine, &engine->live[engine->running[at]], KV_POLICY_ADMISSION, &request);
+		view.generated += request.known_tokens - request.prompt_tokens;
+		view.allowed += request.max_total_tokens - request.prompt_tokens;
+	}
+	hooks->step(use->state, &view);
+}
+
 static void begin_step(struct kv_engine *engine, kv_time now)
 {
 	engine->step_start = engine->cache.now = now;
 	engine->budget = engine->config->max_num_batched_tokens;
 	engine->preempted_in_step = false;
+	engine->fresh = 0;
 	engine->scheduled_count = engine->ended_count = 0;
 	kv_running_compact(engine);
 	kv_engine_take_out_eager(engine);
@@ -183,6 +207,7 @@ bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration
 	if (engine->steady_count < engine->running_count || engine->running_count == 0)
 		engine->head_blocked = false;
 	kv_engine_run_running(engine);
+	tell_running(engine);
 	if (engine->preempted_in_step)
 		kv_engine_set_waiting(engine, KV_WAIT_BLOCKS);
 	else

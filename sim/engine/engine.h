@@ -37,7 +37,9 @@ struct kv_live {
 	kv_time preempted, preempted_before_first;
 	kv_time queue_for[KV_WAIT_RESOURCES];  /* what reason_time had when it was queued; what it waited, once admitted */
 	kv_time prefill_own;
+	kv_time deadline;           /* when its client gives up without a first token; KV_TIME_MAX = never */
 	int64_t priority;
+	uint64_t tenant_key;        /* hash of the tenant's name; 0 = none */
 
 	struct kv_piece *piece;     /* its content: prompt and output */
 	size_t piece_capacity;
@@ -54,6 +56,8 @@ struct kv_live {
 	uint32_t computed;          /* before the current step; at `entered` while it is steady */
 	uint32_t scheduled;         /* tokens in the current step, special requests only */
 	uint32_t generated;         /* likewise at `entered` */
+	uint32_t generated_before;  /* when it was last admitted */
+	uint64_t admission_step;    /* number of that step */
 	uint32_t high_water;        /* most tokens ever computed */
 	bool resuming;              /* recomputes after a preemption */
 	bool waste_counted;         /* holds its last block */
@@ -86,6 +90,7 @@ struct kv_engine {
 	struct kv_buddy *buddy;      /* contiguous allocation only */
 	struct kv_state state;
 	bool caching, windowed, contiguous;
+	bool verdicts_change;        /* what the admission policy says of one head may change from step to step */
 	uint32_t window;             /* of the first windowed group, UINT32_MAX if there is none */
 
 	struct kv_live *live;
@@ -98,6 +103,7 @@ struct kv_engine {
 	uint32_t running_length;     /* with gaps */
 	uint32_t running_count;      /* without */
 	struct kv_heap waiting;
+	uint64_t waiting_tokens;     /* known tokens of waiting requests */
 	int64_t requeues;
 	bool head_may_lose;          /* some of what it would hit is evictable ... */
 	uint64_t head_evicted;       /* ... and this much had been evicted then */
@@ -125,6 +131,8 @@ struct kv_engine {
 	uint64_t budget;
 	uint64_t step_tokens, step_prefill_tokens;
 	bool preempted_in_step;
+	uint32_t fresh;              /* requests admitted in this step */
+	kv_time busy;                /* time of all steps that have ended */
 	struct kv_step_work work;
 	uint32_t *scheduled;         /* special requests, in scheduling order; those preempted since have scheduled == 0 */
 	size_t scheduled_capacity;

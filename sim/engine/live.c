@@ -172,6 +172,8 @@ uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *reque
 		.index = request->index, .arrival = request->arrival, .sent = KV_TIME_NONE, .queued = KV_TIME_NONE,
 		.admitted = KV_TIME_NONE, .first_token = KV_TIME_NONE, .last_token = KV_TIME_NONE,
 		.preempted_at = KV_TIME_NONE, .retrieval = request->retrieval, .priority = request->priority,
+		.deadline = request->deadline == KV_TIME_NONE ? KV_TIME_MAX : request->arrival + request->deadline,
+		.tenant_key = request->tenant[0] == '\0' ? 0 : kv_name_hash(request->tenant, (uint32_t)strlen(request->tenant)),
 		.output_node = KV_NONE, .miss_reason = KV_MISS_REASONS, .in_use = true
 	};
 	copy_text(&live->id, &live->id_capacity, request->id);
@@ -188,17 +190,49 @@ void kv_live_view(const struct kv_engine *engine, const struct kv_live *live, en
                   struct kv_request_view *view)
 {
 	bool oracle = engine->config->policy[kind].policy->flags & KV_POLICY_ORACLE;
+	uint32_t ticks = live->steady ? (uint32_t)(engine->clock - live->entered) : 0;
 
 	*view = (struct kv_request_view){
 		.index = live->index, .queued = live->queued, .prompt_tokens = live->prompt,
-		.known_tokens = live->prompt + live->generated, .max_total_tokens = live->max_total,
-		.oracle_total_tokens = oracle ? live->prompt + live->target : 0, .priority = live->priority
+		.known_tokens = live->prompt + live->generated + ticks, .max_total_tokens = live->max_total,
+		.oracle_total_tokens = oracle ? live->prompt + live->target : 0, .priority = live->priority,
+		.tenant = live->tenant_key, .deadline = live->deadline, .computed_tokens = live->computed + ticks,
+		.generated_since = live->generated + ticks - live->generated_before
 	};
+}
+
+void kv_live_note(struct kv_engine *engine, uint32_t id, enum kv_moment moment)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
+	const struct kv_admission_hooks *hooks = &use->policy->hooks.admission;
+	struct kv_request_view view;
+
+	if (hooks->note == NULL)
+		return;
+	kv_live_view(engine, &engine->live[id], KV_POLICY_ADMISSION, &view);
+	hooks->note(use->state, moment, &view);
+}
+
+bool kv_live_may_enter(struct kv_engine *engine, uint32_t id, kv_time now)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
+	const struct kv_admission_hooks *hooks = &use->policy->hooks.admission;
+	struct kv_arrival_view view = {
+		.now = now, .waiting = engine->waiting.count, .waiting_tokens = engine->waiting_tokens,
+		.running = engine->running_count, .prefill_tokens = engine->state.prefill_tokens, .busy = engine->busy
+	};
+
+	if (hooks->arrive == NULL)
+		return true;
+	kv_live_view(engine, &engine->live[id], KV_POLICY_ADMISSION, &view.request);
+	view.request.queued = now;
+	return hooks->arrive(use->state, &view) != KV_REFUSE;
 }
 
 static void queue_push(struct kv_engine *engine, uint32_t id, struct kv_rank rank, uint64_t sequence)
 {
 	kv_heap_push(&engine->waiting, (struct kv_heap_entry){rank.primary, rank.secondary, sequence, id});
+	engine->waiting_tokens += engine->live[id].prompt + engine->live[id].generated;
 	engine->head_blocked = false;
 }
 
@@ -218,6 +252,7 @@ void kv_live_enqueue(struct kv_engine *engine, uint32_t id, kv_time now)
 	/* With nobody before it, it waits for the step in flight, whose tokens are given out. */
 	kv_engine_set_waiting(engine, engine->waiting.count == 1 ? KV_WAIT_TOKEN_BUDGET : engine->waiting_reason);
 	memcpy(engine->live[id].queue_for, engine->reason_time, sizeof engine->reason_time);
+	kv_live_note(engine, id, KV_QUEUED);
 }
 
 void kv_live_requeue(struct kv_engine *engine, uint32_t id)

@@ -12,6 +12,10 @@ void kv_live_enqueue(struct kv_engine *engine, uint32_t live, kv_time now);
 void kv_live_end(struct kv_engine *engine, uint32_t live);
 void kv_live_record(struct kv_engine *engine, uint32_t live, enum kv_status status, enum kv_reason reason, kv_time now);
 void kv_live_requeue(struct kv_engine *engine, uint32_t live);
+/* Whether the admission policy lets it into the queue; asked right before. */
+bool kv_live_may_enter(struct kv_engine *engine, uint32_t live, kv_time now);
+/* Tells policies that learn from it. */
+void kv_live_note(struct kv_engine *engine, uint32_t live, enum kv_moment moment);
 void kv_live_view(const struct kv_engine *engine, const struct kv_live *live, enum kv_policy_kind kind,
                   struct kv_request_view *view);
 struct kv_path kv_live_path(const struct kv_live *live);

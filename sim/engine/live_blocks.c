@@ -135,12 +135,38 @@ uint64_t kv_live_blocks_alone(const struct kv_engine *engine, const struct kv_li
 	return blocks;
 }
 
+/* In tokens, as the policy has it. */
+static double reserved(const struct kv_engine *engine)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
+	const struct kv_admission_hooks *hooks = &use->policy->hooks.admission;
+	double tokens = 0;
+
+	for (uint32_t at = 0; hooks->reserve != NULL && at < engine->running_length; at++) {
+		const struct kv_live *live;
+		struct kv_request_view view;
+
+		if (engine->running[at] == KV_NONE)
+			continue;
+		live = &engine->live[engine->running[at]];
+		kv_live_view(engine, live, KV_POLICY_ADMISSION, &view);
+		view.fresh = live->admission_step == engine->steps_begun;
+		tokens += hooks->reserve(use->state, &view, engine->config->block_size);
+	}
+	return tokens;
+}
+
 static bool admission_admits(const struct kv_engine *engine, const struct kv_live *live, const struct kv_admission_view *view)
 {
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
 	struct kv_admission_view full = *view;
 
 	kv_live_view(engine, live, KV_POLICY_ADMISSION, &full.request);
+	full.pool_blocks = engine->config->usable_blocks;
+	full.block_tokens = engine->config->block_size;
+	full.groups = engine->contiguous ? 1 : engine->config->groups;
+	full.fresh = full.running > 0 ? engine->fresh : 0;
+	full.reserved = full.running > 0 ? reserved(engine) : 0;
 	return use->policy->hooks.admission.admit(use->state, &full) == KV_ADMIT;
 }
 
@@ -346,7 +372,9 @@ bool kv_live_fits(struct kv_engine *engine, uint32_t id, const struct kv_fit *fi
 		.free_blocks = kv_cache_free_blocks(&engine->cache),
 		.watermark = engine->running_count > 0 ? engine->config->watermark_blocks : 0,
 		.running_growth = running_growth(engine),
-		.running = engine->running_count
+		.running = engine->running_count,
+		.hit_tokens = fit->hit_tokens,
+		.hit_evictable = fit->hit.evictable
 	};
 	need_now = need_after_hit(engine, fit->hit_tokens + fit->tokens, &fit->hit, false);
 	return admission_admits(engine, live, &view) && need_now + view.watermark <= view.free_blocks;

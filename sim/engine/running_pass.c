@@ -64,9 +64,11 @@ static void preempt(struct kv_engine *engine, uint32_t at, bool ticked)
 	engine->budget += ticked + live->scheduled;
 	live->scheduled += ticked;
 	kv_engine_event(engine, KV_EVENT_PREEMPT, id, engine->step_start, live->computed, kv_live_held(engine, id), "");
+	kv_live_note(engine, id, KV_PREEMPTED);
 	kv_live_release(engine, id);
 	kv_running_remove(engine, at);
 	live->computed = live->scheduled = 0;
+	live->generated_before = live->generated;
 	live->preemptions++;
 	live->preempted_at = engine->step_start;
 	engine->state.preemptions++;

@@ -103,6 +103,10 @@ static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
 
 static void enqueue(struct simulation *sim, uint32_t id)
 {
+	if (!kv_live_may_enter(&sim->engine, id, sim->now)) {
+		refuse(sim, id, sim->engine.config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.refusal);
+		return;
+	}
 	kv_live_enqueue(&sim->engine, id, sim->now);
 	sim->may_schedule = true;
 }

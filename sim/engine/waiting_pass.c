@@ -67,13 +67,17 @@ static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fi
 	const char *detail = live->preempted_at == KV_TIME_NONE ? "first" : "resume";
 
 	kv_heap_pop(&engine->waiting);
+	engine->waiting_tokens -= live->prompt + live->generated;
 	if (engine->caching && engine->sink->miss != NULL && live->preempted_at == KV_TIME_NONE)
 		tell_misses(engine, live, fit);
 	kv_live_take(engine, id, fit);
 	note_admitted(engine, live, fit->hit_tokens);
 	kv_running_append(engine, id);
+	live->admission_step = engine->steps_begun;
+	engine->fresh++;
 	kv_engine_note_scheduled(engine, id, fit->tokens);
 	kv_engine_event(engine, KV_EVENT_ADMIT, id, engine->step_start, fit->hit_tokens, kv_live_held(engine, id), detail);
+	kv_live_note(engine, id, KV_ADMITTED);
 }
 
 void kv_engine_settle_waiting(struct kv_engine *engine)
@@ -143,7 +147,7 @@ void kv_engine_try_waiting(struct kv_engine *engine)
 		return;
 	reason = admit_waiting(engine, &evictable);
 	kv_engine_set_waiting(engine, reason);
-	engine->head_blocked = reason != KV_WAIT_TOKEN_BUDGET;
+	engine->head_blocked = reason != KV_WAIT_TOKEN_BUDGET && !engine->verdicts_change;
 	engine->head_may_lose = evictable > 0;
 	engine->head_evicted = engine->cache.evicted;
 }

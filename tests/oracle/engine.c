@@ -74,7 +74,25 @@ static struct kv_request_view view_of(const struct oracle_request *request, cons
 		.max_total_tokens = request->max_total_tokens,
 		.oracle_total_tokens = policy->flags & KV_POLICY_ORACLE ? request->prompt_tokens + request->outputs : 0,
 		.priority = request->priority,
+		.tenant = request->tenant[0] != '\0' ? kv_name_hash(request->tenant, (uint32_t)strlen(request->tenant)) : 0,
+		.deadline = request->deadline,
+		.computed_tokens = (uint32_t)request->computed,
+		.generated_since = request->generated - request->generated_before,
 	};
+}
+
+static const struct kv_policy_use *admission_policy(const struct oracle_engine *engine)
+{
+	return &engine->config->policy[KV_POLICY_ADMISSION];
+}
+
+static void note(const struct oracle_engine *engine, const struct oracle_request *request, enum kv_moment moment)
+{
+	const struct kv_policy_use *use = admission_policy(engine);
+	struct kv_request_view view = view_of(request, use->policy);
+
+	if (use->policy->hooks.admission.note != NULL)
+		use->policy->hooks.admission.note(use->state, moment, &view);
 }
 
 /* --- groups and windows ------------------------------------------------------------------------------------------- */
@@ -293,6 +311,42 @@ static uint64_t growth_of_running(const struct oracle_engine *engine)
 	return growth;
 }
 
+/* What the policy holds back for those that run, in tokens. */
+static double reserved_tokens(const struct oracle_engine *engine)
+{
+	const struct kv_policy_use *use = admission_policy(engine);
+	double tokens = 0;
+
+	if (use->policy->hooks.admission.reserve == NULL)
+		return 0;
+	for (size_t i = 0; i < engine->running.count; i++) {
+		const struct oracle_request *request = engine->running.items[i];
+		struct kv_request_view view = view_of(request, use->policy);
+
+		view.fresh = request->fresh;
+		tokens += use->policy->hooks.admission.reserve(use->state, &view, engine->config->block_size);
+	}
+	return tokens;
+}
+
+static uint32_t count_fresh(const struct oracle_engine *engine)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < engine->running.count; i++)
+		count += ((const struct oracle_request *)engine->running.items[i])->fresh;
+	return count;
+}
+
+static uint64_t all_evictable_hits(const struct oracle_engine *engine, const struct lookup *lookup)
+{
+	uint64_t count = 0;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		count += evictable_hits(lookup, g);
+	return count;
+}
+
 static enum kv_verdict ask_admission(const struct oracle_engine *engine, const struct oracle_request *request,
                                      const struct lookup *lookup, uint64_t free, uint64_t watermark,
                                      uint64_t growth, uint32_t running)
@@ -306,6 +360,13 @@ static enum kv_verdict ask_admission(const struct oracle_engine *engine, const s
 		.watermark = watermark,
 		.running_growth = growth,
 		.running = running,
+		.fresh = running > 0 ? count_fresh(engine) : 0,
+		.pool_blocks = engine->config->usable_blocks,
+		.block_tokens = engine->config->block_size,
+		.groups = is_contiguous(engine) ? 1 : engine->config->groups,
+		.hit_tokens = (uint32_t)(lookup->hit_blocks * engine->config->block_size),
+		.hit_evictable = is_contiguous(engine) ? 0 : all_evictable_hits(engine, lookup),
+		.reserved = running > 0 ? reserved_tokens(engine) : 0,
 	};
 
 	return use->policy->hooks.admission.admit(use->state, &view);
@@ -549,15 +610,37 @@ void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *
 	if (engine->waiting.count == 0)
 		engine->reason = KV_WAIT_TOKEN_BUDGET;
 	insert_by_rank(engine, request);
+	note(engine, request, KV_QUEUED);
+}
+
+bool oracle_engine_may_enter(const struct oracle_engine *engine, struct oracle_request *request)
+{
+	const struct kv_policy_use *use = admission_policy(engine);
+	struct kv_arrival_view view = {
+		.request = view_of(request, use->policy),
+		.now = engine->now,
+		.waiting = engine->waiting.count,
+		.running = (uint32_t)engine->running.count,
+		.prefill_tokens = engine->state.prefill_tokens,
+		.busy = engine->busy,
+	};
+
+	for (size_t i = 0; i < engine->waiting.count; i++)
+		view.waiting_tokens += known_tokens(engine->waiting.items[i]);
+	view.request.queued = engine->now;
+	return use->policy->hooks.admission.arrive == NULL ||
+	       use->policy->hooks.admission.arrive(use->state, &view) != KV_REFUSE;
 }
 
 static void preempt(struct oracle_engine *engine, struct oracle_request *victim)
 {
 	oracle_emit(engine, KV_EVENT_PREEMPT, victim, victim->computed, held_blocks(engine, victim), "");
+	note(engine, victim, KV_PREEMPTED);
 	oracle_list_remove(&engine->running, victim);
 	free_request(engine, victim);
 	victim->computed = 0;
 	victim->scheduled = 0;
+	victim->generated_before = victim->generated;
 	victim->was_preempted = true;
 	victim->preempted_at = engine->now;
 	victim->record.preemptions++;
@@ -680,7 +763,9 @@ static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 		engine->returned--;
 	oracle_list_append(&engine->running, head);
 	note_admission(engine, head, hit);
+	head->fresh = true;
 	schedule(head, tokens, budget);
+	note(engine, head, KV_ADMITTED);
 	return true;
 }
 
@@ -821,6 +906,22 @@ static void expire(struct oracle_engine *engine)
 		engine->sink->event(engine->sink->self, &event);
 }
 
+static void tell_running(const struct oracle_engine *engine, bool preempted)
+{
+	const struct kv_policy_use *use = admission_policy(engine);
+	struct kv_running_view view = {.running = (uint32_t)engine->running.count, .preempted = preempted};
+
+	if (use->policy->hooks.admission.step == NULL || view.running == 0)
+		return;
+	for (size_t i = 0; i < engine->running.count && preempted; i++) {
+		const struct oracle_request *request = engine->running.items[i];
+
+		view.generated += request->generated;
+		view.allowed += request->output_limit;
+	}
+	use->policy->hooks.admission.step(use->state, &view);
+}
+
 bool oracle_engine_begin_step(struct oracle_engine *engine)
 {
 	uint64_t budget = engine->config->max_num_batched_tokens;
@@ -830,6 +931,7 @@ bool oracle_engine_begin_step(struct oracle_engine *engine)
 	if (engine->running.count + engine->waiting.count > 0)
 		expire(engine);
 	schedule_running(engine, &budget);
+	tell_running(engine, engine->state.preemptions > preemptions);
 	if (engine->state.preemptions == preemptions)
 		schedule_waiting(engine, &budget);
 	else
@@ -851,6 +953,7 @@ static void finish(struct oracle_engine *engine, struct oracle_request *request,
 	request->record.status = KV_FINISHED;
 	request->record.reason = at_limit ? KV_REASON_LENGTH : KV_REASON_STOP;
 	request->record.finish = engine->now;
+	note(engine, request, KV_COMPLETED);
 	free_request(engine, request);
 	engine->state.finishes++;
 	engine->state.in_flight--;
@@ -889,11 +992,13 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 		engine->sink->step(engine->sink->self, &engine->step);
 	if (engine->step.scheduled_tokens > 0)
 		engine->state.steps++;
+	engine->busy += engine->step.end - engine->step.start;
 	for (size_t i = 0; i < engine->running.count; i++) {
 		struct oracle_request *request = engine->running.items[i];
 		bool caught_up = request->scheduled > 0 && request->computed + request->scheduled == known_tokens(request);
 		bool token = emits_token(request);
 
+		request->fresh = false;
 		settle_computed(engine, request);
 		if (token)
 			deliver_token(engine, request);

@@ -23,6 +23,7 @@ struct oracle_request {
 	struct oracle_key key;
 	kv_time retrieval;
 	int64_t priority;
+	kv_time deadline;             /* the moment; KV_TIME_MAX = none */
 	uint32_t prompt_tokens;
 	uint32_t outputs;             /* to be generated */
 	uint32_t output_limit;        /* by max_tokens and max_model_len */
@@ -30,6 +31,8 @@ struct oracle_request {
 	struct oracle_token *tokens;  /* prompt, then outputs */
 
 	uint32_t generated;
+	uint32_t generated_before;    /* its last admission */
+	bool fresh;                   /* admitted in the step that is being made */
 	uint64_t computed;            /* tokens with KV, hits included */
 	uint64_t scheduled;           /* in the step that is being made or played */
 	uint64_t highest;             /* tokens that it ever had computed */
@@ -59,6 +62,7 @@ struct oracle_engine {
 	bool in_step;
 	kv_time step_end;
 	struct kv_step step;
+	kv_time busy;                 /* time of all steps that have ended */
 	struct oracle_request *livelocked;
 };
 
@@ -70,6 +74,8 @@ void oracle_emit(struct oracle_engine *engine, enum kv_event_kind kind, const st
 /* Charges the time until `time` to whoever holds blocks, tells the sink, and moves there. */
 void oracle_engine_advance(struct oracle_engine *engine, kv_time time);
 
+/* Whether the admission policy lets it into the queue. */
+bool oracle_engine_may_enter(const struct oracle_engine *engine, struct oracle_request *request);
 /* The request enters the waiting queue. */
 void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *request);
 /* One scheduling. A step begins if anything was scheduled or preempted; otherwise false. */

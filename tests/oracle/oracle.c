@@ -19,6 +19,7 @@ struct run {
 	struct oracle_list held;         /* clients waiting for one of their requests to end, in order of arrival */
 	struct oracle_list travelling;   /* sent, not yet in the engine's queue */
 	struct oracle_list unfinished;   /* arrived, without a fate */
+	bool woken;                      /* somebody has entered the queue since the last scheduling */
 	bool failed;
 };
 
@@ -90,6 +91,7 @@ static struct oracle_request *make_request(struct run *run, const struct kv_requ
 	request->tenant = kv_strdup(input->tenant);
 	request->retrieval = input->retrieval;
 	request->priority = input->priority;
+	request->deadline = input->deadline == KV_TIME_NONE ? KV_TIME_MAX : input->arrival + input->deadline;
 	request->prompt_tokens = input->prompt_tokens;
 	request->output_limit = allowed_outputs(run, input);
 	request->outputs = (uint32_t)kv_min(input->output_tokens, request->output_limit);
@@ -192,6 +194,21 @@ static void leave_unfinished(struct run *run, enum kv_reason reason)
 	}
 }
 
+static kv_time queue_time(const struct run *run, const struct oracle_request *request)
+{
+	return request->record.sent + request->retrieval + run->config->frontend;
+}
+
+static void enqueue(struct run *run, struct oracle_request *request)
+{
+	if (!oracle_engine_may_enter(&run->engine, request)) {
+		refuse(run, request, run->config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.refusal);
+		return;
+	}
+	oracle_engine_enqueue(&run->engine, request);
+	run->woken = true;
+}
+
 /* --- from the client to the engine's queue ------------------------------------------------------------------------ */
 
 static void send(struct run *run, struct oracle_request *request)
@@ -202,6 +219,8 @@ static void send(struct run *run, struct oracle_request *request)
 		refuse(run, request, KV_REASON_TOO_LONG);
 	else if (run->config->refuse_impossible && oracle_is_impossible(&run->engine, request))
 		refuse(run, request, KV_REASON_CAN_NEVER_FIT);
+	else if (queue_time(run, request) == run->engine.now)
+		enqueue(run, request);
 	else
 		oracle_list_append(&run->travelling, request);
 }
@@ -250,39 +269,52 @@ static void arrive(struct run *run)
 	fetch_next(run);
 }
 
-/* Arrivals of this instant, and what clients have held back and may send now, by index. */
+/* The place of the request that is due in the queue, the one of the smallest index; travelling.count if none is. */
+static size_t first_due(const struct run *run)
+{
+	size_t first = run->travelling.count;
+
+	for (size_t i = 0; i < run->travelling.count; i++) {
+		const struct oracle_request *request = run->travelling.items[i];
+
+		if (queue_time(run, request) <= run->engine.now &&
+		    (first == run->travelling.count ||
+		     request->index < ((struct oracle_request *)run->travelling.items[first])->index))
+			first = i;
+	}
+	return first;
+}
+
+static void enqueue_due(struct run *run, size_t place)
+{
+	struct oracle_request *request = run->travelling.items[place];
+
+	oracle_list_remove_at(&run->travelling, place);
+	enqueue(run, request);
+}
+
+/* What happens at this instant before a step, by index: arrivals, what clients have held back and may send now, and what
+ * reaches the queue. */
 static void play_clients(struct run *run)
 {
 	for (;;) {
-		size_t place = first_to_send(run);
-		const struct oracle_request *held = place < run->held.count ? run->held.items[place] : NULL;
-		bool arrives = run->next != NULL && run->pending.arrival <= run->engine.now;
+		size_t place = first_to_send(run), due = first_due(run);
+		uint64_t held = UINT64_MAX, travelled = UINT64_MAX, arriving = UINT64_MAX;
 
-		if (held != NULL && (!arrives || held->index < run->next->index))
+		if (place < run->held.count)
+			held = ((struct oracle_request *)run->held.items[place])->index;
+		if (due < run->travelling.count)
+			travelled = ((struct oracle_request *)run->travelling.items[due])->index;
+		if (run->next != NULL && run->pending.arrival <= run->engine.now)
+			arriving = run->next->index;
+		if (held < arriving && held < travelled)
 			send_held(run, place);
-		else if (arrives)
+		else if (travelled < arriving)
+			enqueue_due(run, due);
+		else if (arriving < UINT64_MAX)
 			arrive(run);
 		else
 			return;
-	}
-}
-
-static kv_time queue_time(const struct run *run, const struct oracle_request *request)
-{
-	return request->record.sent + request->retrieval + run->config->frontend;
-}
-
-static void enqueue_due(struct run *run)
-{
-	for (size_t i = 0; i < run->travelling.count;) {
-		struct oracle_request *request = run->travelling.items[i];
-
-		if (queue_time(run, request) > run->engine.now) {
-			i++;
-			continue;
-		}
-		oracle_list_remove_at(&run->travelling, i);
-		oracle_engine_enqueue(&run->engine, request);
 	}
 }
 
@@ -340,17 +372,15 @@ static void play_instant(struct run *run, struct kv_run_outcome *outcome)
 {
 	struct oracle_engine *engine = &run->engine;
 	bool wakes = engine->in_step && engine->step_end == engine->now;
-	size_t waiting;
 
 	if (wakes)
 		end_step(run);
 	play_clients(run);
-	waiting = engine->waiting.count;
-	enqueue_due(run);
 	if (engine->in_step)
 		return;
 	/* An engine that could do nothing sleeps until a request comes. */
-	wakes |= engine->waiting.count > waiting;
+	wakes |= run->woken;
+	run->woken = false;
 	if (!(wakes && oracle_engine_begin_step(engine)) && engine->waiting.count > 0 && next_instant(run) == KV_TIME_MAX)
 		declare_stuck(run, engine->waiting.items[0], KV_EVENT_STALL, outcome);
 	else if (engine->livelocked != NULL)

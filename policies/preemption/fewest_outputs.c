@@ -1,0 +1,19 @@
+/* Who has generated least loses, of these who has the longest prompt: SGLang's retraction order, which keeps what is close
+ * to its end. It looks at whole requests; the engine goes on until the step fits, as with every policy. */
+#include "config.h"
+
+#include "policies/policies.h"
+
+static struct kv_rank victim_rank(const void *state, const struct kv_request_view *request)
+{
+	(void)state;
+	return (struct kv_rank){-(int64_t)(request->known_tokens - request->prompt_tokens), request->prompt_tokens};
+}
+
+const struct kv_policy kv_preemption_fewest_outputs = {
+	.kind = KV_POLICY_PREEMPTION,
+	.name = "fewest-outputs",
+	.summary = "fewest outputs, then the longest prompt loses; recompute",
+	.source = "SGLang of 2026-07, retract_decode",
+	.hooks.preemption = {.victim_rank = victim_rank},
+};
