@@ -56,6 +56,12 @@ double kv_bin_middle(uint32_t bin);
 
 static inline void kv_distribution_count(struct kv_distribution *d, uint64_t value, uint64_t weight)
 {
+	if (value == 0) {  /* what never happens to a request is often a metric's only value */
+		d->bins[0] += weight;
+		d->count += weight;
+		d->minimum = 0;
+		return;
+	}
 	d->bins[kv_bin_of(value)] += weight;
 	d->count += weight;
 	d->sum += (kv_integral)value * weight;

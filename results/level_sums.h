@@ -3,6 +3,7 @@
 #ifndef KV_RESULTS_LEVEL_SUMS_H
 #define KV_RESULTS_LEVEL_SUMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/record.h"
@@ -27,6 +28,7 @@ struct kv_level_sums {
 	kv_integral sum[KV_LEVELS];
 	uint64_t max[KV_LEVELS];
 	uint64_t inverted_min[KV_LEVELS];  /* ~minimum, so that all zeros is an empty interval */
+	bool empty_queue;                  /* at some time nobody waited, and the minima say so */
 };
 
 static inline void kv_level_sums_put(struct kv_level_sums *sums, enum kv_level level, uint64_t value, uint64_t length)
@@ -36,6 +38,23 @@ static inline void kv_level_sums_put(struct kv_level_sums *sums, enum kv_level l
 		sums->max[level] = value;
 	if (~value > sums->inverted_min[level])
 		sums->inverted_min[level] = ~value;
+}
+
+static inline bool is_anybody_waiting(const struct kv_state *state)
+{
+	uint64_t waiting = 0;
+
+	for (int i = 0; i < KV_WAIT_REASONS; i++)
+		waiting |= state->waiting[i];
+	return waiting != 0;
+}
+
+/* Adds nothing to sums or maxima. */
+static inline void note_empty_queue(struct kv_level_sums *sums)
+{
+	for (int level = KV_LEVEL_WAITING; level < KV_LEVELS && !sums->empty_queue; level++)
+		sums->inverted_min[level] = UINT64_MAX;
+	sums->empty_queue = true;
 }
 
 /* The state held for `length` > 0 nanoseconds. */
@@ -54,6 +73,10 @@ static inline void kv_level_sums_add(struct kv_level_sums *sums, const struct kv
 	kv_level_sums_put(sums, KV_LEVEL_FREE, state->free_blocks, ns);
 	kv_level_sums_put(sums, KV_LEVEL_RUNNING, state->running, ns);
 	kv_level_sums_put(sums, KV_LEVEL_IN_FLIGHT, state->in_flight, ns);
+	if (!is_anybody_waiting(state)) {
+		note_empty_queue(sums);
+		return;
+	}
 	for (int i = 0; i < KV_WAIT_REASONS; i++)
 		kv_level_sums_put(sums, KV_LEVEL_WAITING + i, state->waiting[i], ns);
 	for (int i = 0; i < KV_WAIT_RESOURCES; i++)
@@ -63,6 +86,7 @@ static inline void kv_level_sums_add(struct kv_level_sums *sums, const struct kv
 static inline void kv_level_sums_merge(struct kv_level_sums *sums, const struct kv_level_sums *more)
 {
 	sums->length += more->length;
+	sums->empty_queue |= more->empty_queue;
 	for (int i = 0; i < KV_LEVELS; i++) {
 		sums->sum[i] += more->sum[i];
 		if (more->max[i] > sums->max[i])

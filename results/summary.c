@@ -72,11 +72,15 @@ void kv_summary_step(struct kv_summary *summary, const struct kv_step *step)
 
 uint64_t kv_time_per_output_token(const struct kv_request_record *record)
 {
-	kv_integral gaps = record->output_tokens - 1;
+	uint64_t ns = (uint64_t)(record->finish - record->first_token);
+	uint64_t gaps = record->output_tokens - 1;
 
 	if (record->output_tokens < 2)
 		return 0;
-	return (uint64_t)(((kv_integral)(record->finish - record->first_token) * 1000 + gaps / 2) / gaps);
+	/* 128-bit division is slow, and only needed beyond half a year. */
+	if (ns < UINT64_MAX / 1000 - gaps)
+		return (ns * 1000 + gaps / 2) / gaps;
+	return (uint64_t)(((kv_integral)ns * 1000 + gaps / 2) / gaps);
 }
 
 static bool within(uint64_t value, kv_time objective, uint64_t unit)

@@ -29,6 +29,7 @@ kvsim_SOURCES = \
 	%D%/cli/trace_validate.c \
 	%D%/cli/variant.c %D%/cli/variant.h
 kvsim_LDADD = $(KV_LIBS)
+kvsim_LDFLAGS = $(KV_LTO)
 
 # Manual pages: made by help2man from the program's own help and a file of what help cannot say, and shipped.
 KV_MANUALS = \

@@ -281,6 +281,12 @@ void kv_misses_explain(struct kv_misses *misses, struct kv_cache *cache, const s
 
 	miss->evicted_ago = KV_TIME_NONE;
 	miss->new_segment = miss->new_token = UINT32_MAX;
+	if (path->pieces == 1 && node_of(&w, 0)->kind == KV_STREAM_PRIVATE) {
+		/* The common case of traces that name no content. */
+		miss->new_segment = miss->new_token = 0;
+		blame(&w, KV_MISS_NEVER_SEEN, 0, miss->prompt_tokens);
+		return;
+	}
 	w.key = key_hash_of(&w);
 	blame(&w, KV_MISS_WINDOW, miss->hit_tokens, missed_from);
 	for (uint32_t p = 0; p < path->pieces && piece_begin(&w, p) < miss->prompt_tokens; p++)
