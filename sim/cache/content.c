@@ -30,7 +30,7 @@ void kv_content_init(struct kv_content *content)
 	memset(content, 0, sizeof *content);
 	content->node = kv_grow(NULL, &content->capacity, 1024, sizeof *content->node);
 	content->used = 1;
-	content->free_node = KV_NONE;
+	content->free_node = content->gone_first = content->gone_last = KV_NONE;
 	content->node[KV_CONTENT_ROOT] = (struct kv_node){.parent = KV_NONE, .refs = 1, .kind = KV_STREAM_KEY, .owner = KV_NONE,
 	                                                   .evicted = KV_TIME_NONE};
 	content->slots = 2048;
@@ -44,26 +44,26 @@ void kv_content_fini(struct kv_content *content)
 	free(content->slot);
 }
 
-static void index_insert(struct kv_content *content, uint32_t node)
+static void index_insert(struct kv_content *content, struct kv_node_slot entry)
 {
 	uint32_t mask = content->slots - 1;
-	uint32_t i = (uint32_t)content->node[node].hash & mask;
+	uint32_t i = entry.tag & mask;
 
-	while (content->slot[i] != KV_NONE)
+	while (content->slot[i].node != KV_NONE)
 		i = (i + 1) & mask;
-	content->slot[i] = node;
+	content->slot[i] = entry;
 }
 
 static void index_grow(struct kv_content *content)
 {
-	uint32_t *old = content->slot;
+	struct kv_node_slot *old = content->slot;
 	uint32_t old_slots = content->slots;
 
 	content->slots *= 2;
 	content->slot = kv_calloc(content->slots, sizeof *content->slot);
 	memset(content->slot, 0xff, content->slots * sizeof *content->slot);
 	for (uint32_t i = 0; i < old_slots; i++)
-		if (old[i] != KV_NONE)
+		if (old[i].node != KV_NONE)
 			index_insert(content, old[i]);
 	free(old);
 }
@@ -74,17 +74,17 @@ static void index_remove(struct kv_content *content, uint32_t node)
 	uint32_t mask = content->slots - 1;
 	uint32_t hole = (uint32_t)content->node[node].hash & mask;
 
-	while (content->slot[hole] != node)
+	while (content->slot[hole].node != node)
 		hole = (hole + 1) & mask;
-	for (uint32_t i = (hole + 1) & mask; content->slot[i] != KV_NONE; i = (i + 1) & mask) {
-		uint32_t home = (uint32_t)content->node[content->slot[i]].hash & mask;
+	for (uint32_t i = (hole + 1) & mask; content->slot[i].node != KV_NONE; i = (i + 1) & mask) {
+		uint32_t home = content->slot[i].tag & mask;
 
 		if (((i - home) & mask) >= ((i - hole) & mask)) {
 			content->slot[hole] = content->slot[i];
 			hole = i;
 		}
 	}
-	content->slot[hole] = KV_NONE;
+	content->slot[hole].node = KV_NONE;
 	content->indexed--;
 }
 
@@ -106,12 +106,12 @@ static uint32_t node_find(const struct kv_content *content, uint64_t hash, uint3
 {
 	uint32_t mask = content->slots - 1;
 
-	for (uint32_t i = (uint32_t)hash & mask; content->slot[i] != KV_NONE; i = (i + 1) & mask) {
-		const struct kv_node *node = &content->node[content->slot[i]];
+	for (uint32_t i = (uint32_t)hash & mask; content->slot[i].node != KV_NONE; i = (i + 1) & mask) {
+		const struct kv_node *node = &content->node[content->slot[i].node];
 
-		if (node->hash == hash && node->parent == parent && node->start == start && node->stream == stream
-		    && node->kind == kind)
-			return content->slot[i];
+		if (content->slot[i].tag == (uint32_t)hash && node->hash == hash && node->parent == parent && node->start == start
+		    && node->stream == stream && node->kind == kind)
+			return content->slot[i].node;
 	}
 	return KV_NONE;
 }
@@ -120,10 +120,39 @@ bool kv_content_has(const struct kv_content *content, uint64_t hash)
 {
 	uint32_t mask = content->slots - 1;
 
-	for (uint32_t i = (uint32_t)hash & mask; content->slot[i] != KV_NONE; i = (i + 1) & mask)
-		if (content->node[content->slot[i]].hash == hash)
+	for (uint32_t i = (uint32_t)hash & mask; content->slot[i].node != KV_NONE; i = (i + 1) & mask)
+		if (content->slot[i].tag == (uint32_t)hash && content->node[content->slot[i].node].hash == hash)
 			return true;
 	return false;
+}
+
+/* --- nodes that nobody refers to any more ------------------------------------------------------------------------------- */
+
+static bool is_remembered(const struct kv_content *content, uint32_t node)
+{
+	return content->remembers && content->node[node].stored > 0 && content->node[node].kind != KV_STREAM_PRIVATE;
+}
+
+/* It keeps its reference to its parent. */
+static void lay_aside(struct kv_content *content, uint32_t node)
+{
+	struct kv_node *gone = &content->node[node];
+
+	gone->admitted = false;
+	gone->gone_next = KV_NONE;
+	gone->gone_prev = content->gone_last;
+	*(content->gone_last == KV_NONE ? &content->gone_first : &content->node[content->gone_last].gone_next) = node;
+	content->gone_last = node;
+	content->gone_count++;
+}
+
+static void call_back(struct kv_content *content, uint32_t node)
+{
+	const struct kv_node *gone = &content->node[node];
+
+	*(gone->gone_prev == KV_NONE ? &content->gone_first : &content->node[gone->gone_prev].gone_next) = gone->gone_next;
+	*(gone->gone_next == KV_NONE ? &content->gone_last : &content->node[gone->gone_next].gone_prev) = gone->gone_prev;
+	content->gone_count--;
 }
 
 uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t start, uint64_t stream, uint32_t kind)
@@ -133,7 +162,8 @@ uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t 
 	uint32_t node = kind == KV_STREAM_PRIVATE ? KV_NONE : node_find(content, hash, parent, start, stream, kind);
 
 	if (node != KV_NONE) {
-		content->node[node].refs++;
+		if (content->node[node].refs++ == 0)
+			call_back(content, node);
 		return node;
 	}
 	node = node_take(content);
@@ -145,28 +175,44 @@ uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t 
 	if (kind != KV_STREAM_PRIVATE) {
 		if (content->indexed++ >= content->slots / 2)
 			index_grow(content);
-		index_insert(content, node);
+		index_insert(content, (struct kv_node_slot){.node = node, .tag = (uint32_t)hash});
 	}
 	return node;
 }
 
-static void remember(struct kv_content *content, const struct kv_node *node)
+/* Forgets a node without references, and what above it had only this one. */
+static void forget(struct kv_content *content, uint32_t node)
 {
-	if (content->gone != NULL && node->stored > 0)
-		kv_seen_put(content->gone, node->hash, node->stored, node->evicted, node->expired);
+	for (;;) {
+		uint32_t parent = content->node[node].parent;
+
+		if (content->node[node].kind != KV_STREAM_PRIVATE)
+			index_remove(content, node);
+		content->node[node].parent = content->free_node;
+		content->free_node = node;
+		node = parent;
+		if (--content->node[node].refs > 0)
+			return;
+		if (is_remembered(content, node)) {
+			lay_aside(content, node);
+			return;
+		}
+	}
 }
 
 void kv_content_unref(struct kv_content *content, uint32_t node)
 {
-	while (--content->node[node].refs == 0) {
-		uint32_t parent = content->node[node].parent;
+	if (--content->node[node].refs > 0)
+		return;
+	if (is_remembered(content, node))
+		lay_aside(content, node);
+	else
+		forget(content, node);
+	while (content->gone_count > KV_CONTENT_REMEMBERED) {
+		uint32_t oldest = content->gone_first;
 
-		if (content->node[node].kind != KV_STREAM_PRIVATE) {
-			remember(content, &content->node[node]);
-			index_remove(content, node);
-		}
-		content->node[node].parent = content->free_node;
-		content->free_node = node;
-		node = parent;
+		call_back(content, oldest);
+		content->forgot = true;
+		forget(content, oldest);
 	}
 }

@@ -3,7 +3,8 @@
  * A node is one segment's stream, continued from a token position of its parent: (parent, start, stream). A token of a
  * prompt is (node, position), a prefix is its last token, and two requests share exactly as many tokens as their paths
  * do. A document of a million tokens is one node. Nodes are counted: paths of live requests, children and cached
- * extents each hold one reference; a node without any is forgotten.
+ * extents each hold one reference; a node without any is forgotten, at once or, where somebody asks for the reasons of
+ * misses and its content had been stored, when many others have come after it.
  *
  * Keys (adapter, salt) are nodes below the root: content under two keys never meets.
  */
@@ -15,7 +16,6 @@
 #include <stdint.h>
 
 #include "sim/request.h"
-#include "sim/engine/seen.h"
 
 #define KV_NONE UINT32_MAX
 
@@ -32,10 +32,17 @@ struct kv_node {
 	uint64_t hash;   /* of the whole path: equal content under equal keys; of its own for private content */
 
 	/* for miss reasons */
+	uint32_t gone_next, gone_prev;  /* nodes that are remembered, oldest first; KV_NONE = end */
 	uint32_t stored; /* blocks of it, from the start of the prompt, that have ever been registered */
 	bool admitted;   /* a request with this content has been admitted */
 	kv_time evicted; /* when last a block of it was or expired, KV_TIME_NONE = never */
 	bool expired;    /* it expired then */
+};
+
+/* A place of the index. The tag spares most looks at nodes, each of which is a cache miss. */
+struct kv_node_slot {
+	uint32_t node;  /* KV_NONE = empty */
+	uint32_t tag;   /* low bits of its hash */
 };
 
 struct kv_content {
@@ -43,14 +50,17 @@ struct kv_content {
 	size_t capacity;
 	uint32_t used;       /* nodes ever used */
 	uint32_t free_node;  /* list through parent */
-	uint32_t *slot;      /* open addressing, linear probing; KV_NONE = empty */
+	struct kv_node_slot *slot;  /* open addressing, linear probing */
 	uint32_t slots;      /* a power of two */
 	uint32_t indexed;
 	uint64_t privates;   /* private nodes ever made */
-	struct kv_seen *gone;  /* gets what was stored of nodes that are forgotten; NULL = nobody asks */
+	bool remembers;      /* nodes whose content was stored stay for a while without references */
+	bool forgot;         /* ... and some have been forgotten since */
+	uint32_t gone_first, gone_last, gone_count;
 };
 
 #define KV_CONTENT_ROOT 0u
+#define KV_CONTENT_REMEMBERED (1u << 18)  /* most nodes that stay without references */
 
 void kv_content_init(struct kv_content *content);
 void kv_content_fini(struct kv_content *content);

@@ -31,7 +31,7 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 		}
 	kv_cache_init(&engine->cache, config);
 	if (sink->miss != NULL)
-		engine->cache.content.gone = &engine->misses.gone;
+		engine->cache.content.remembers = true;
 	if (engine->contiguous)
 		engine->buddy = kv_buddy_create(config->usable_blocks);
 	engine->free_live = engine->livelocked = KV_NONE;

@@ -25,7 +25,6 @@ struct known {
 
 void kv_misses_fini(struct kv_misses *misses)
 {
-	kv_seen_fini(&misses->gone);
 	kv_seen_fini(&misses->keyless);
 	kv_seen_fini(&misses->streams);
 }
@@ -48,19 +47,10 @@ static uint32_t piece_end(const struct walk *w, uint32_t piece)
 static struct known look_up(const struct walk *w, uint32_t piece)
 {
 	const struct kv_node *node = node_of(w, piece);
-	struct known known = {.stored = node->stored, .evicted = node->evicted, .expired = node->expired,
-	                      .admitted = node->admitted};
-	const struct kv_seen_entry *gone;
 
-	if (node->kind == KV_STREAM_PRIVATE || known.admitted)
-		return known;
-	gone = kv_seen_get(&w->misses->gone, node->hash);
-	if (gone != NULL) {
-		known.stored = (uint32_t)kv_max(known.stored, gone->extent);
-		known.evicted = gone->when;
-		known.expired = gone->expired;
-	}
-	return known;
+	return (struct known){
+		.stored = node->stored, .evicted = node->evicted, .expired = node->expired, .admitted = node->admitted
+	};
 }
 
 static void blame(struct walk *w, enum kv_miss_reason reason, uint32_t from, uint32_t to)
@@ -110,7 +100,7 @@ static bool is_under_other_key(const struct walk *w, uint32_t piece)
 	if (!has_key(w))
 		return w->misses->keyless.young.used > 0 && kv_seen_get(&w->misses->keyless, node_of(w, piece)->hash) != NULL;
 	hash = keyless_hash(w, piece);
-	return kv_seen_get(&w->misses->keyless, hash) != NULL || kv_seen_get(&w->misses->gone, hash) != NULL ||
+	return kv_seen_get(&w->misses->keyless, hash) != NULL ||
 	       kv_content_has(&w->cache->content, hash);
 }
 
@@ -137,7 +127,7 @@ static void note_new(struct walk *w, uint32_t piece)
 static void blame_unknown(struct walk *w, uint32_t piece, const struct known *known, uint32_t from, uint32_t to)
 {
 	const struct kv_seen_entry *stream;
-	bool forgot = w->misses->gone.forgot || w->misses->streams.forgot;
+	bool forgot = w->cache->content.forgot || w->misses->streams.forgot;
 	uint32_t shared = from;
 
 	if (to <= from)
@@ -247,9 +237,9 @@ static void remember_piece(struct walk *w, uint32_t piece)
 		return;
 	if (!node->admitted) {
 		if (has_stream(w, piece))
-			kv_seen_put(&w->misses->streams, stream_key(w, piece), length, w->cache->now, false);
+			kv_seen_put(&w->misses->streams, stream_key(w, piece), length);
 		if (has_key(w))
-			kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length, w->cache->now, false);
+			kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length);
 	}
 	node->admitted = true;
 }

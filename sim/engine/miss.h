@@ -1,7 +1,7 @@
 /* Why a first admission did not hit: every missed prompt token gets one of the reasons of enum kv_miss_reason.
  *
- * Costs one look at each piece of the path behind the hit; what is not in the tree any more is looked up in a bounded
- * memory (sim/engine/seen.h).
+ * Costs one look at each piece of the path behind the hit: the content tree keeps what is gone for a while, and a bounded
+ * memory (sim/engine/seen.h) has what prompts had elsewhere.
  */
 #ifndef KV_SIM_MISS_H
 #define KV_SIM_MISS_H
@@ -13,7 +13,6 @@
 #include "sim/engine/seen.h"
 
 struct kv_misses {
-	struct kv_seen gone;     /* path hash -> blocks that were stored, when evicted: fed by the content tree */
 	struct kv_seen keyless;  /* path hash without the key -> tokens, of prompts under a key */
 	struct kv_seen streams;  /* key and stream -> tokens */
 };

@@ -68,18 +68,14 @@ const struct kv_seen_entry *kv_seen_get(const struct kv_seen *seen, uint64_t key
 	return entry != NULL ? entry : lookup(&seen->old, usable_key(key));
 }
 
-void kv_seen_put(struct kv_seen *seen, uint64_t key, uint32_t extent, kv_time when, bool expired)
+void kv_seen_put(struct kv_seen *seen, uint64_t key, uint32_t extent)
 {
 	const struct kv_seen_entry *known = kv_seen_get(seen, key);
-	struct kv_seen_entry merged = {.key = usable_key(key), .when = when, .extent = extent,
-	                               .expired = expired};
+	struct kv_seen_entry merged = {.key = usable_key(key), .extent = extent};
 	struct kv_seen_entry *entry;
 
-	if (known != NULL) {
-		merged.when = known->when > when ? known->when : when;
-		merged.expired = known->when > when ? known->expired : expired;
-		merged.extent = known->extent > extent ? known->extent : extent;
-	}
+	if (known != NULL && known->extent > extent)
+		merged.extent = known->extent;
 	if (seen->young.used >= KV_SEEN_HORIZON)
 		age(seen);
 	if (2 * seen->young.used >= seen->young.slots)

@@ -1,4 +1,4 @@
-/* A bounded memory of what is no longer there: what was stored once, and which streams prompts have had.
+/* A bounded memory of what prompts have had: streams, and content under other keys.
  *
  * Two generations of entries: when the younger is full the older is forgotten and they change places, so that at least
  * the last KV_SEEN_HORIZON entries are remembered. After the first time that happens, what is not found may have been
@@ -10,15 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/base/units.h"
-
 #define KV_SEEN_HORIZON (1u << 18)
 
 struct kv_seen_entry {
 	uint64_t key;     /* never 0 in use */
-	kv_time when;
-	uint32_t extent;  /* blocks or tokens, as the caller counts */
-	bool expired;     /* as the caller says, of the later time */
+	uint32_t extent;  /* tokens */
 };
 
 struct kv_seen_generation {
@@ -34,8 +30,8 @@ struct kv_seen {
 
 void kv_seen_fini(struct kv_seen *seen);
 
-/* Remembers the later time and the larger extent for a key. */
-void kv_seen_put(struct kv_seen *seen, uint64_t key, uint32_t extent, kv_time when, bool expired);
+/* Remembers the largest extent of a key. */
+void kv_seen_put(struct kv_seen *seen, uint64_t key, uint32_t extent);
 
 /* NULL if it is not remembered. Valid until the next put. */
 const struct kv_seen_entry *kv_seen_get(const struct kv_seen *seen, uint64_t key);
