@@ -16,6 +16,7 @@ libkvsim_a_SOURCES += \
 	%D%/allocation/contiguous_pow2.c \
 	%D%/allocation/paged.c \
 	%D%/eviction/arc.c \
+	%D%/eviction/belady.c \
 	%D%/eviction/cost_aware.c \
 	%D%/eviction/fifo.c \
 	%D%/eviction/filo.c \

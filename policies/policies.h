@@ -41,5 +41,6 @@ extern const struct kv_policy kv_eviction_ttl;
 extern const struct kv_policy kv_eviction_priority;
 extern const struct kv_policy kv_eviction_cost_aware;
 extern const struct kv_policy kv_eviction_tail_optimised;
+extern const struct kv_policy kv_eviction_belady;
 
 #endif

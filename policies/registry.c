@@ -39,5 +39,6 @@ const struct kv_policy *const kv_policy_registry[] = {
 	&kv_eviction_priority,
 	&kv_eviction_cost_aware,
 	&kv_eviction_tail_optimised,
+	&kv_eviction_belady,
 	NULL
 };

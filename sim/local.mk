@@ -24,6 +24,7 @@ kvsim_SOURCES = \
 	%D%/cli/size_text.c \
 	%D%/cli/score_report.c %D%/cli/score_report.h \
 	%D%/cli/trace.c %D%/cli/trace.h \
+	%D%/cli/trace_cache.c \
 	%D%/cli/trace_file.c %D%/cli/trace_file.h \
 	%D%/cli/trace_info.c \
 	%D%/cli/trace_validate.c \
@@ -42,6 +43,7 @@ KV_MANUALS = \
 	%D%/cli/kvsim-run.1 \
 	%D%/cli/kvsim-size.1 \
 	%D%/cli/kvsim-trace.1 \
+	%D%/cli/kvsim-trace-cache.1 \
 	%D%/cli/kvsim-trace-validate.1
 dist_man_MANS += $(KV_MANUALS)
 EXTRA_DIST += $(KV_MANUALS:.1=.x) %D%/cli/manual.sh %D%/cli/manual.x

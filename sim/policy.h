@@ -154,8 +154,10 @@ struct kv_release {
 	uint64_t ghosts[KV_EVICTION_QUEUES];  /* blocks remembered when the call began, by the queue they were evicted from */
 
 	/* the entry */
-	uint32_t depth;          /* place of its first block in the sequence: to be compared with cuts, nothing else */
+	uint32_t depth;          /* place of its first block in the sequence: to be compared with cuts, nothing else, except by
+	                            an oracle */
 	uint32_t weight;         /* blocks */
+	uint64_t next_use;       /* number of the next request that uses it, from 1; 0 = none: told to oracles only */
 	uint32_t ghost;          /* at its first release: 1 + the queue that its content was last evicted from; 0 = none known */
 };
 
@@ -192,6 +194,8 @@ struct kv_eviction_hooks {
 	/* Content evicted from these queues (bits) is remembered; the oldest is forgotten beyond ghost_blocks. */
 	unsigned ghost_queues;
 	uint64_t (*ghost_blocks)(const void *state, uint64_t pool);
+	/* Content that would be the first to go is not stored. Of oracles, which only a replay of the cache alone can serve. */
+	bool refuses;
 };
 
 enum { KV_POLICY_ORACLE = 1 };

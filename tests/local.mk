@@ -40,6 +40,7 @@ KV_CLI_TESTS = \
 	%D%/cli/run.sh \
 	%D%/cli/size.sh \
 	%D%/cli/trace_info.sh \
+	%D%/cli/trace_cache.sh \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)
@@ -104,6 +105,16 @@ KV_CHECK_TESTS += test_chrome_trace
 test_chrome_trace_SOURCES = %D%/test_chrome_trace.c %D%/support.h
 test_chrome_trace_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_chrome_trace_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_cache_replay
+test_cache_replay_SOURCES = %D%/test_cache_replay.c %D%/support.h
+test_cache_replay_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_cache_replay_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_ghosts
+test_ghosts_SOURCES = %D%/test_ghosts.c %D%/support.h
+test_ghosts_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_ghosts_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h

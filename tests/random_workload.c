@@ -47,15 +47,20 @@ static uint32_t pick(struct plan *plan, const uint32_t *values, size_t count)
 
 /* --- the deployment ----------------------------------------------------------------------------------------------- */
 
+static bool is_for_runs(const struct kv_policy *policy, enum kv_policy_kind kind)
+{
+	return policy->kind == kind && !(kind == KV_POLICY_EVICTION && policy->hooks.eviction.refuses);
+}
+
 static void set_random_policy(struct plan *plan, enum kv_policy_kind kind)
 {
 	uint32_t count = 0, chosen;
 
 	for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
-		count += (*p)->kind == kind;
+		count += is_for_runs(*p, kind);
 	chosen = between(plan, 0, count - 1);
 	for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
-		if ((*p)->kind == kind && chosen-- == 0)
+		if (is_for_runs(*p, kind) && chosen-- == 0)
 			test_workload_set_policy(plan->workload, kind, (*p)->name);
 }
 

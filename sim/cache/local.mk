@@ -1,7 +1,9 @@
 libkvsim_a_SOURCES += \
 	%D%/block_table.c \
+	%D%/block_trace.c %D%/block_trace.h \
 	%D%/buddy.c %D%/buddy.h \
 	%D%/cache.c %D%/cache.h \
+	%D%/cache_replay.c %D%/cache_replay.h \
 	%D%/content.c %D%/content.h \
 	%D%/eviction_order.c \
 	%D%/extent.c \

@@ -419,6 +419,11 @@ static const struct {
 int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
                       struct kv_error *err)
 {
+	const struct kv_policy *eviction = policy[KV_POLICY_EVICTION].policy;
+
+	if (eviction->hooks.eviction.refuses)
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s knows the future, which a run does not: use it with kvsim trace cache",
+		               eviction->name);
 	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {
 		enum kv_policy_kind one = clashes[i].one, other = clashes[i].other;
 

@@ -121,7 +121,7 @@ END
 
 run trace frobnicate
 expect 'an unknown action' 64 <<END
-kvsim: unknown trace action 'frobnicate': valid are validate, info
+kvsim: unknown trace action 'frobnicate': valid are validate, info, cache
 END
 
 echo "1..$cases"

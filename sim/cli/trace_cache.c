@@ -1,0 +1,271 @@
+#include "config.h"
+
+#include "sim/cli/trace.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
+#include "sim/cache/cache_replay.h"
+#include "sim/cli/command.h"
+#include "sim/cli/trace_file.h"
+
+struct arguments {
+	struct kv_trace_file file;
+	uint64_t *blocks;            /* pool sizes, in the order given */
+	size_t sizes, size_capacity;
+	const char **eviction;       /* as the user wrote them */
+	size_t evictions, eviction_capacity;
+	enum kv_replay_unit unit;
+	uint64_t block_size;         /* 0 = the trace's own */
+};
+
+/* One row of the answer. */
+struct row {
+	const char *eviction;
+	uint64_t blocks;
+	struct kv_replay_result result;
+};
+
+static const char *const units[] = {[KV_REPLAY_BLOCK] = "block", [KV_REPLAY_LEAF] = "leaf"};
+
+enum { OPTION_BLOCKS = 0x200, OPTION_EVICTION, OPTION_UNIT, OPTION_BLOCK_SIZE, OPTIONS_END };
+
+static const struct argp_option options[] = {
+	{.name = "blocks", .key = OPTION_BLOCKS, .arg = "N,...", .doc = "Sizes of the pool, in blocks; may be repeated"},
+	{.name = "eviction", .key = OPTION_EVICTION, .arg = "NAME[,param=value...]",
+	 .doc = "Eviction policy; may be repeated (default: lru)"},
+	{.name = "unit", .key = OPTION_UNIT, .arg = "block|leaf",
+	 .doc = "What may go: any block, or leaves of the prefix tree that the current prompt does not use (default: block)"},
+	{.name = "block-size", .key = OPTION_BLOCK_SIZE, .arg = "N",
+	 .doc = "Tokens of a block (default: the trace's block ids, or 16 where it has none)"},
+	{0}
+};
+
+/* --- arguments -------------------------------------------------------------------------------------------------------- */
+
+static int add_sizes(struct arguments *a, const char *value, struct kv_error *err)
+{
+	char *copy = kv_strdup(value);
+	char *rest = copy;
+	int failed = 0;
+
+	for (const char *item = strsep(&rest, ","); item != NULL && !failed; item = strsep(&rest, ",")) {
+		a->blocks = kv_grow(a->blocks, &a->size_capacity, a->sizes + 1, sizeof *a->blocks);
+		failed = kv_parse_count(item, 0, UINT32_MAX, &a->blocks[a->sizes++], err);
+	}
+	free(copy);
+	return failed;
+}
+
+static void add_eviction(struct arguments *a, const char *value)
+{
+	a->eviction = kv_grow(a->eviction, &a->eviction_capacity, a->evictions + 1, sizeof *a->eviction);
+	a->eviction[a->evictions++] = value;
+}
+
+static int check_eviction(struct arguments *a, const char *value, struct kv_error *err)
+{
+	struct kv_policy_use use;
+
+	if (kv_policy_parse(KV_POLICY_EVICTION, value, &use, err))
+		return -1;
+	kv_policy_use_fini(&use);
+	add_eviction(a, value);
+	return 0;
+}
+
+static int set_unit(struct arguments *a, const char *value, struct kv_error *err)
+{
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strcmp(units[i], value) == 0) {
+			a->unit = (enum kv_replay_unit)i;
+			return 0;
+		}
+	return kv_fail(err, KV_EXIT_USAGE, "'%s' is neither block nor leaf", value);
+}
+
+static int take_option(struct arguments *a, int key, const char *value, struct kv_error *err)
+{
+	switch (key) {
+	case OPTION_BLOCKS: return add_sizes(a, value, err);
+	case OPTION_EVICTION: return check_eviction(a, value, err);
+	case OPTION_UNIT: return set_unit(a, value, err);
+	default: return kv_parse_count(value, 1, KV_TOKENS_MAX, &a->block_size, err);
+	}
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+	struct kv_error err;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->file;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->sizes == 0)
+			argp_error(state, "--blocks is missing: the pool sizes to try, such as --blocks 1000,5000");
+		return 0;
+	default:
+		if (key < OPTION_BLOCKS || key >= OPTIONS_END)
+			return ARGP_ERR_UNKNOWN;
+		if (take_option(a, key, value, &err) != 0)
+			argp_error(state, "--%s: %s", options[key - OPTION_BLOCKS].name, err.text);
+		return 0;
+	}
+}
+
+/* --- answers ---------------------------------------------------------------------------------------------------------- */
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static void print_rows(struct kv_output *out, const struct row *rows, size_t count)
+{
+	kv_output_printf(out, "\n%-24s%10s  %15s%8s%15s%15s  %15s%8s%15s\n", "", "", "whole trace:", "", "", "",
+	                 "second half:", "", "");
+	kv_output_printf(out, "%-24s%10s  %15s%8s%15s%15s  %15s%8s%15s\n", "Eviction", "Blocks", "hit tokens", "%",
+	                 "evicted tokens", "blocks", "hit tokens", "%", "evicted blocks");
+	for (size_t i = 0; i < count; i++) {
+		const struct kv_replay_sums *whole = &rows[i].result.whole;
+		const struct kv_replay_sums *half = &rows[i].result.second_half;
+
+		kv_output_printf(out, "%-24s%10" PRIu64 "  %15" PRIu64 "%8.2f%15" PRIu64 "%15" PRIu64 "  %15" PRIu64 "%8.2f%15" PRIu64
+		                 "\n", rows[i].eviction, rows[i].blocks, whole->hit_tokens,
+		                 100 * share(whole->hit_tokens, whole->tokens), whole->evicted_tokens, whole->evicted_blocks,
+		                 half->hit_tokens, 100 * share(half->hit_tokens, half->tokens), half->evicted_blocks);
+	}
+}
+
+static void print_text(struct kv_output *out, const struct arguments *a, struct kv_trace *file,
+                       const struct kv_block_trace *trace, const struct row *rows, size_t count)
+{
+	const struct kv_replay_sums *whole = &rows[0].result.whole;
+
+	kv_trace_file_print_text(out, "File", "%s", a->file.path);
+	kv_trace_file_print_text(out, "Format", "%s (%s)", kv_trace_format(file)->name, kv_trace_format(file)->summary);
+	kv_trace_file_print_count(out, "Prompts", whole->prompts);
+	kv_trace_file_print_text(out, "Prompt tokens", "%" PRIu64 " (%" PRIu64 " in the second half)", whole->tokens,
+	                         rows[0].result.second_half.tokens);
+	kv_trace_file_print_text(out, "Blocks", "%" PRIu64 ", %" PRIu32 " different", whole->blocks, trace->nodes);
+	kv_trace_file_print_text(out, "Unit of eviction", "%s", units[a->unit]);
+	if (!kv_trace_has_prefix_identity(file))
+		kv_output_text(out, "The trace does not say what prompts share: nothing can be hit.\n");
+	print_rows(out, rows, count);
+}
+
+static json_t *sums_json(const struct kv_replay_sums *sums)
+{
+	return json_pack("{sI sI sI sI sI sf sI sI sI}", "prompts", (json_int_t)sums->prompts, "queried_blocks",
+	                 (json_int_t)sums->blocks, "queried_tokens", (json_int_t)sums->tokens, "hit_blocks",
+	                 (json_int_t)sums->hit_blocks, "hit_tokens", (json_int_t)sums->hit_tokens, "hit_ratio",
+	                 share(sums->hit_tokens, sums->tokens), "evicted_blocks", (json_int_t)sums->evicted_blocks,
+	                 "evicted_tokens", (json_int_t)sums->evicted_tokens, "expired_blocks",
+	                 (json_int_t)sums->expired_blocks);
+}
+
+static void print_json(struct kv_output *out, const struct arguments *a, struct kv_trace *file,
+                       const struct kv_block_trace *trace, const struct row *rows, size_t count)
+{
+	json_t *runs = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(runs, json_pack("{ss sI sI so so}", "eviction", rows[i].eviction, "blocks",
+		                                      (json_int_t)rows[i].blocks, "resident_blocks",
+		                                      (json_int_t)rows[i].result.resident_blocks, "whole",
+		                                      sums_json(&rows[i].result.whole), "second_half",
+		                                      sums_json(&rows[i].result.second_half)));
+	kv_trace_file_print_json(out, json_pack("{ss ss ss sI sb so}", "file", a->file.path, "format",
+	                                        kv_trace_format(file)->name, "unit", units[a->unit], "unique_blocks",
+	                                        (json_int_t)trace->nodes, "prefix_identity",
+	                                        kv_trace_has_prefix_identity(file), "runs", runs));
+}
+
+static void play(const struct arguments *a, const struct kv_block_trace *trace, struct row *rows)
+{
+	for (size_t e = 0; e < a->evictions; e++)
+		for (size_t s = 0; s < a->sizes; s++) {
+			struct row *row = &rows[e * a->sizes + s];
+			struct kv_policy_use use;
+			struct kv_error err;
+			int failed = kv_policy_parse(KV_POLICY_EVICTION, a->eviction[e], &use, &err);
+
+			KV_ASSERT(!failed, "eviction %s could be read once", a->eviction[e]);
+			*row = (struct row){.eviction = a->eviction[e], .blocks = a->blocks[s]};
+			kv_cache_replay(trace, &use, a->unit, a->blocks[s], &row->result);
+			kv_policy_use_fini(&use);
+		}
+}
+
+static int report(const struct arguments *a, struct kv_trace *file, const struct kv_block_trace *trace,
+                  struct kv_error *err)
+{
+	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
+	size_t count = a->evictions * a->sizes;
+	struct row *rows = kv_calloc(count, sizeof *rows);
+	int failed;
+
+	play(a, trace, rows);
+	(a->file.json ? print_json : print_text)(out, a, file, trace, rows, count);
+	failed = kv_output_close(out, err);
+	kv_output_free(out);
+	free(rows);
+	return failed;
+}
+
+static int read_blocks(struct kv_block_trace *trace, struct kv_trace *file, struct kv_error *err)
+{
+	struct kv_request request;
+	int status;
+
+	while ((status = kv_trace_file_next(file, &request, err)) == 1)
+		if (kv_block_trace_add(trace, &request, err))
+			return -1;
+	return status;
+}
+
+static int run(const struct arguments *a, struct kv_error *err)
+{
+	struct kv_trace *file = kv_trace_open(a->file.path, &a->file.options, err);
+	struct kv_block_trace trace = {.block_size = (uint32_t)a->block_size};
+	int failed = file == NULL ? -1 : read_blocks(&trace, file, err);
+
+	if (!failed)
+		failed = report(a, file, &trace, err);
+	kv_block_trace_fini(&trace);
+	kv_trace_close(file);
+	return failed;
+}
+
+int kv_cli_trace_cache(int argc, char **argv)
+{
+	struct argp_child children[] = {{.argp = &kv_trace_file_argp}, {0}};
+	const struct argp argp = {
+		.options = options, .parser = parse_option, .args_doc = "FILE", .children = children,
+		.doc = "Plays the prompts of a trace one after the other through a pool of blocks, without time, and counts what was "
+		       "hit and evicted: a curve over pool sizes and eviction policies from one reading of the trace.\n\n"
+		       "  kvsim trace cache trace.jsonl --blocks 1000,5000,20000 --eviction lru --eviction belady\v"
+		       "What requests generate is not stored, unless a later prompt contains it. belady is the offline bound."
+	};
+	struct arguments a = {.unit = KV_REPLAY_BLOCK};
+	struct kv_error err;
+	int failed;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (a.evictions == 0)
+		add_eviction(&a, "lru");
+	failed = run(&a, &err);
+	free(a.blocks);
+	free(a.eviction);
+	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;
+}

@@ -1,0 +1,86 @@
+# kvsim trace cache: text, JSON, several policies and sizes in one call, errors.
+. "$srcdir/tests/cli/support.sh"
+
+printf 'arrival_s,prompt,output_tokens\n0,a:32,1\n1,b:16,1\n2,a:32,1\n3,b:20,1\n' >"$scratch/four.csv"
+run trace cache four.csv --blocks 2,3 --eviction lru --eviction belady
+expect 'a curve of two policies' 0 <<END
+File                    four.csv
+Format                  kvsim (the native trace: CSV with a header, or JSON lines)
+Prompts                 4
+Prompt tokens           100 (52 in the second half)
+Blocks                  6, 3 different
+Unit of eviction        block
+
+                                       whole trace:                                           second half:                       
+Eviction                    Blocks       hit tokens       % evicted tokens         blocks       hit tokens       % evicted blocks
+lru                              2               16   16.00             48              3               16   30.77              2
+lru                              3               48   48.00              0              0               48   92.31              0
+belady                           2               32   32.00             16              1               32   61.54              1
+belady                           3               48   48.00              0              0               48   92.31              0
+END
+
+run trace cache four.csv --blocks 2 --unit leaf --block-size 32 --json
+expect 'JSON' 0 <<END
+{
+  "file": "four.csv",
+  "format": "kvsim",
+  "unit": "leaf",
+  "unique_blocks": 1,
+  "prefix_identity": true,
+  "runs": [
+    {
+      "eviction": "lru",
+      "blocks": 2,
+      "resident_blocks": 1,
+      "whole": {
+        "prompts": 4,
+        "queried_blocks": 2,
+        "queried_tokens": 100,
+        "hit_blocks": 1,
+        "hit_tokens": 32,
+        "hit_ratio": 0.32,
+        "evicted_blocks": 0,
+        "evicted_tokens": 0,
+        "expired_blocks": 0
+      },
+      "second_half": {
+        "prompts": 2,
+        "queried_blocks": 1,
+        "queried_tokens": 52,
+        "hit_blocks": 1,
+        "hit_tokens": 32,
+        "hit_ratio": 0.615384615384615,
+        "evicted_blocks": 0,
+        "evicted_tokens": 0,
+        "expired_blocks": 0
+      }
+    }
+  ]
+}
+END
+
+# wrong NAME MESSAGE ARGUMENT...: exit status 64 and this message.
+wrong() {
+	name=$1
+	message=$2
+	shift 2
+	run trace cache "$@"
+	expect "$name" 64 <<END
+kvsim trace cache: $message
+Try \`kvsim trace cache --help' or \`kvsim trace cache --usage' for more
+information.
+END
+}
+
+wrong 'no pool size' '--blocks is missing: the pool sizes to try, such as --blocks 1000,5000' four.csv
+wrong 'no file' "FILE is missing ('-' is standard input)" --blocks 3
+wrong 'a pool size that is no number' "--blocks: 'x' is not a whole number" four.csv --blocks 1,x
+wrong 'an unknown policy' "--eviction: unknown eviction policy 'lro': did you mean 'lru'?" four.csv --blocks 1 --eviction lro
+wrong 'an unknown unit' "--unit: 'page' is neither block nor leaf" four.csv --blocks 1 --unit page
+
+run run --model llama-3.1-8b --hardware h100-sxm --trace four.csv --eviction belady
+expect 'a run has no future' 64 <<END
+kvsim: eviction belady knows the future, which a run does not: use it with kvsim trace cache
+END
+
+finish
