@@ -4,6 +4,7 @@ kvsim_SOURCES = \
 	%D%/cli/calibrate_against.c \
 	%D%/cli/calibrate_fit.c \
 	%D%/cli/calibrate_profile.c %D%/cli/calibrate_profile.h \
+	%D%/cli/calibrate_run.c \
 	%D%/cli/calibrate_score.c \
 	%D%/cli/calibrate_served.c %D%/cli/calibrate_served.h \
 	%D%/cli/check_log.c %D%/cli/check_log.h \
@@ -11,6 +12,7 @@ kvsim_SOURCES = \
 	%D%/cli/compare.c %D%/cli/compare.h \
 	%D%/cli/list.c %D%/cli/list.h \
 	%D%/cli/main.c \
+	%D%/cli/measured_deployment.c %D%/cli/measured_deployment.h \
 	%D%/cli/measured_run.c %D%/cli/measured_run.h \
 	%D%/cli/options.c %D%/cli/options.h \
 	%D%/cli/progress.c %D%/cli/progress.h \

@@ -38,6 +38,7 @@ KV_CLI_TESTS = \
 	%D%/cli/pandas.sh \
 	%D%/cli/report.sh \
 	%D%/cli/run.sh \
+	%D%/cli/step_time.sh \
 	%D%/cli/size.sh \
 	%D%/cli/trace_info.sh \
 	%D%/cli/trace_cache.sh \

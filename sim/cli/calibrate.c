@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/cli/command.h"
+#include "sim/cli/measured_run.h"
 #include "sim/latency/iteration_log.h"
 #include "sim/base/quantity.h"
 
@@ -21,7 +22,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{.doc = "Fit:"},
-	{.name = "data", .key = OPTION_DATA, .arg = "FILE", .doc = "Measured steps or static batches (CSV) to fit to"},
+	{.name = "data", .key = OPTION_DATA, .arg = "FILE", 
+	 .doc = "What to fit to: measured steps or static batches (CSV), a vLLM iteration log, or a measured run as in --against"},
 	{.name = "out", .key = OPTION_OUT, .arg = "PROFILE", .doc = "Write the hardware profile with the fitted constants"},
 	{.name = "start", .key = OPTION_START, .arg = "PROFILE",
 	 .doc = "Hardware profile whose constants are the starting point and what the data must argue against"},
@@ -152,6 +154,8 @@ int kv_cli_calibrate(int argc, char **argv)
 	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .tp = 1, .fail_above = INFINITY};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+	if (arguments.data && kv_is_measured_run(arguments.data))
+		return kv_calibrate_fit_run(&arguments);
 	return arguments.data    ? kv_calibrate_fit(&arguments)
 	       : arguments.score ? kv_calibrate_score(&arguments)
 	                         : kv_calibrate_against(&arguments);
@@ -228,6 +232,12 @@ void kv_calibrate_unload(struct kv_calibrate_inputs *inputs)
 	kv_measurements_free(inputs->measurements);
 	kv_engine_profile_free(inputs->engine);
 	kv_hardware_free(inputs->hardware);
+}
+
+void kv_calibrate_print_assumed(struct kv_output *out, const struct kv_hardware *hardware)
+{
+	for (size_t i = 0; i < hardware->assumed_count; i++)
+		kv_output_printf(out, "assumed of %s: %s\n", hardware->name, hardware->assumed[i]);
 }
 
 void kv_calibrate_name_refused(const struct kv_measurements *m)

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "results/output_file.h"
 #include "sim/deploy/engine_profile.h"
 #include "sim/base/error.h"
 #include "sim/deploy/hardware.h"
@@ -56,8 +57,16 @@ void kv_calibrate_name_refused(const struct kv_measurements *measurements);
 /* [{line, reason}, ...]: a new reference. */
 json_t *kv_calibrate_refused_json(const struct kv_measurements *measurements);
 
+/* One line each for what a card's profile leaves to defaults. */
+void kv_calibrate_print_assumed(struct kv_output *out, const struct kv_hardware *hardware);
+
+/* The table of constants with their standard errors. */
+void kv_calibrate_print_constants(struct kv_output *out, const struct kv_latency_constants *start,
+                                  const struct kv_fit *fit);
+
 /* The modes: an exit status. */
 int kv_calibrate_fit(const struct kv_calibrate_arguments *arguments);
+int kv_calibrate_fit_run(const struct kv_calibrate_arguments *arguments);
 int kv_calibrate_score(const struct kv_calibrate_arguments *arguments);
 int kv_calibrate_against(const struct kv_calibrate_arguments *arguments);
 

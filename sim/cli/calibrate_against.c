@@ -15,10 +15,10 @@
 
 #include "results/output_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/measured_deployment.h"
 #include "sim/cli/measured_run.h"
 #include "sim/deploy/deployment.h"
 #include "sim/base/memory.h"
-#include "sim/profiles.h"
 #include "sim/deploy/scenario.h"
 #include "sim/engine/simulation.h"
 
@@ -80,70 +80,7 @@ static void on_advance(void *self, const struct kv_state *state, kv_time time)
 	a->simulated_most_running = fmax(a->simulated_most_running, (double)state->running);
 }
 
-/* --- the deployment of the run ------------------------------------------------------------------------------------------ */
-
-static int set(struct against *a, const char *key, const char *text, struct kv_error *err)
-{
-	return text ? kv_scenario_set(&a->scenario, key, text, KV_BY_FLAG, a->run->prefix, err) : 0;
-}
-
-static int set_count(struct against *a, const char *key, uint64_t value, struct kv_error *err)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-	return value ? set(a, key, text, err) : 0;
-}
-
-/* The profile of the run's own release, where there is one. */
-static const char *engine_of(const struct against *a, char text[64])
-{
-	unsigned major, minor;
-
-	if (a->arguments->engine)
-		return a->arguments->engine;
-	if (a->run->engine_version && sscanf(a->run->engine_version, "%u.%u", &major, &minor) == 2) {
-		snprintf(text, 64, "vllm-%u.%u", major, minor);
-		if (kv_profile_text("engines", text))
-			return text;
-	}
-	return KV_CALIBRATE_DEFAULT_ENGINE;
-}
-
-static int set_engine(struct against *a, struct kv_error *err)
-{
-	const struct kv_measured_run *run = a->run;
-	uint64_t blocks = a->arguments->blocks ? a->arguments->blocks : run->num_gpu_blocks;
-	char text[64];
-
-	if (!blocks)
-		return kv_fail(err, KV_EXIT_USAGE, "%s does not say how many blocks it had: give --num-gpu-blocks-override N",
-		               run->prefix);
-	return set(a, "engine.profile", engine_of(a, text), err) ||
-	               set_count(a, "engine.tensor_parallel_size", run->tensor_parallel, err) ||
-	               set_count(a, "engine.max_num_seqs", run->max_num_seqs, err) ||
-	               set_count(a, "engine.max_num_batched_tokens", run->max_num_batched_tokens, err) ||
-	               set_count(a, "engine.max_model_len", run->max_model_len, err) ||
-	               set_count(a, "engine.block_size", run->block_size, err) ||
-	               set_count(a, "engine.num_gpu_blocks_override", blocks, err) ||
-	               set(a, "engine.kv_cache_dtype", run->kv_cache_dtype, err) ||
-	               (run->prefix_caching >= 0 &&
-	                set(a, "engine.enable_prefix_caching", run->prefix_caching ? "true" : "false", err))
-	               ? -1 : 0;
-}
-
-static int deploy(struct against *a, struct kv_error *err)
-{
-	const char *hardware = a->arguments->hardware ? a->arguments->hardware : a->run->device;
-
-	if (!hardware)
-		return kv_fail(err, KV_EXIT_USAGE, "%s does not name its GPU: give --hardware NAME|FILE", a->run->prefix);
-	if (!a->run->model)
-		return kv_fail(err, KV_EXIT_DATA, "%s_meta.json: model: missing", a->run->prefix);
-	if (set(a, "model", a->run->model, err) || set(a, "hardware", hardware, err) || set_engine(a, err))
-		return -1;
-	return kv_deployment_init(&a->deployment, &a->scenario, err);
-}
+/* --- the replay ------------------------------------------------------------------------------------------------------ */
 
 static int replay(struct against *a, struct kv_error *err)
 {
@@ -308,7 +245,7 @@ static int print(const struct against *a, struct kv_error *err)
 static int execute(struct against *a, struct kv_error *err)
 {
 	a->run = kv_measured_run_load(a->arguments->against, err);
-	if (!a->run || deploy(a, err) || replay(a, err))
+	if (!a->run || kv_measured_run_deploy(a->run, a->arguments, &a->scenario, &a->deployment, err) || replay(a, err))
 		return -1;
 	take_measured(a);
 	return print(a, err);

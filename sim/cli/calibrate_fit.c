@@ -210,17 +210,18 @@ static char *describe_row(const struct fitting *f, size_t usable)
 	return kv_strdup(text);
 }
 
-static void print_constants(struct kv_output *out, const struct fitting *f)
+void kv_calibrate_print_constants(struct kv_output *out, const struct kv_latency_constants *start,
+                                  const struct kv_fit *fit)
 {
 	kv_output_printf(out, "%-8s %10s %-3s %8s %10s\n", "constant", "value", "", "+- %", "start");
 	for (enum kv_constant k = 0; k < KV_CONSTANTS; k++) {
 		double scale = kv_constant_per_second(k);
 
 		kv_output_printf(out, "%-8s %10.4g %-3s %8.1f %10.4g%s\n", kv_constant_name(k),
-		                 kv_constant_get(&f->fit.constants, k) * scale, kv_constant_unit(k), 100 * f->fit.log_sd[k],
-		                 kv_constant_get(&f->start, k) * scale, f->fit.informed[k] ? "" : "  not informed by your data");
+		                 kv_constant_get(&fit->constants, k) * scale, kv_constant_unit(k), 100 * fit->log_sd[k],
+		                 kv_constant_get(start, k) * scale, fit->informed[k] ? "" : "  not informed by your data");
 	}
-	if (!f->fit.converged)
+	if (!fit->converged)
 		kv_output_text(out, "The fit did not settle: treat the constants as a guess.\n");
 }
 
@@ -327,7 +328,8 @@ static int print(const struct fitting *f, struct kv_error *err)
 	if (f->arguments->json) {
 		print_json(out, f);
 	} else {
-		print_constants(out, f);
+		kv_calibrate_print_assumed(out, f->card);
+		kv_calibrate_print_constants(out, &f->start, &f->fit);
 		print_scores(out, f, false);
 		if (f->held_out)
 			print_scores(out, f, true);

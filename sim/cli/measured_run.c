@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static int tokens_of(const json_t *object, const char *key, uint32_t *out, struc
 
 /* Seconds on two clocks: arrivals in wall time, the rest in the engine's own. */
 struct stamps {
-	double arrival, queued, first_token, last_token;
+	double arrival, queued, scheduled, first_token, last_token;
 };
 
 struct reading {
@@ -104,10 +105,11 @@ static int take_request(void *self, const json_t *line, struct kv_error *err)
 	if (tokens_of(line, "input_toks", &request.prompt_tokens, err) ||
 	    tokens_of(line, "output_toks", &request.output_tokens, err) ||
 	    number_of(line, "arrival_time", &s.arrival, err) || number_of(line, "queued_ts", &s.queued, err) ||
+	    number_of(line, "scheduled_ts", &s.scheduled, err) ||
 	    number_of(line, "first_token_ts", &s.first_token, err) || number_of(line, "last_token_ts", &s.last_token, err))
 		return -1;
-	if (!(s.queued <= s.first_token && s.first_token <= s.last_token))
-		return kv_fail(err, KV_EXIT_DATA, "queued_ts, first_token_ts and last_token_ts are not in order");
+	if (!(s.queued <= s.scheduled && s.scheduled <= s.first_token && s.first_token <= s.last_token))
+		return kv_fail(err, KV_EXIT_DATA, "queued_ts, scheduled_ts, first_token_ts and last_token_ts are not in order");
 	request.id = kv_strdup(id);
 	run->request = kv_grow(run->request, &r->request_capacity, run->requests + 1, sizeof request);
 	r->stamps = kv_grow(r->stamps, &r->stamp_capacity, run->requests + 1, sizeof s);
@@ -133,6 +135,7 @@ static void align_clocks(const struct reading *r)
 		struct kv_measured_request *request = &r->run->request[i];
 
 		request->arrival = nanoseconds(r->stamps[i].arrival - first);
+		request->scheduled = nanoseconds(r->stamps[i].scheduled - offset - first);
 		request->first_token = nanoseconds(r->stamps[i].first_token - offset - first);
 		request->last_token = nanoseconds(r->stamps[i].last_token - offset - first);
 	}
@@ -342,6 +345,16 @@ static char *prefix_of(const char *path)
 			return strndup(path, length - ending);
 	}
 	return kv_strdup(path);
+}
+
+bool kv_is_measured_run(const char *path)
+{
+	char *prefix = prefix_of(path), *requests = joined(prefix, "_requests.jsonl");
+	bool is_run = access(requests, R_OK) == 0;
+
+	free(requests);
+	free(prefix);
+	return is_run;
 }
 
 struct kv_measured_run *kv_measured_run_load(const char *path, struct kv_error *err)

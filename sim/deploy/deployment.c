@@ -210,7 +210,7 @@ static int parse_policies(struct kv_deployment *d, const struct kv_scenario *s, 
 	return kv_policies_check(d->config.policy, &d->budget.layout, err);
 }
 
-static enum kv_dtype cache_dtype(const struct kv_deployment *d, const struct kv_scenario *s)
+enum kv_dtype kv_deployment_cache_dtype(const struct kv_deployment *d, const struct kv_scenario *s)
 {
 	struct kv_error ignored;
 	const struct kv_cache_format *format = kv_cache_format_find(s->engine.kv_cache_dtype, &ignored);
@@ -228,7 +228,7 @@ static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, 
 	struct kv_latency_layout layout = {
 		.tensor_parallel = (uint32_t)s->engine.tensor_parallel_size,
 		.pipeline_parallel = (uint32_t)s->engine.pipeline_parallel_size,
-		.kv_dtype = cache_dtype(d, s),
+		.kv_dtype = kv_deployment_cache_dtype(d, s),
 	};
 	struct kv_latency_setup setup;
 	struct kv_latency *latency;

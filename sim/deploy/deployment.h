@@ -35,6 +35,9 @@ struct kv_deployment {
 int kv_deployment_init(struct kv_deployment *deployment, struct kv_scenario *scenario, struct kv_error *err);
 void kv_deployment_fini(struct kv_deployment *deployment);
 
+/* What the KV cache holds, in terms of step times: elements of this width. */
+enum kv_dtype kv_deployment_cache_dtype(const struct kv_deployment *deployment, const struct kv_scenario *scenario);
+
 /* After a run: adds to the warnings what it did to the step times' trustworthiness. */
 void kv_deployment_note_run(struct kv_deployment *deployment);
 

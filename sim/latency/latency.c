@@ -17,8 +17,11 @@ enum backend { BACKEND_FIXED, BACKEND_ROOFLINE, BACKEND_LINEAR, BACKEND_TABLE };
 
 /* Apart from the model, which is const while a simulation runs. */
 struct watch {
+	bool has_region;
 	struct kv_latency_region region;
 	struct kv_latency_outside outside;
+	void (*hear)(void *self, const struct kv_step_work *work);
+	void *self;
 };
 
 struct kv_latency {
@@ -60,6 +63,8 @@ static bool context_leaves(uint64_t limit, const struct kv_step_work *w)
 
 static void look(struct watch *watch, const struct kv_step_work *w)
 {
+	if (watch->hear)
+		watch->hear(watch->self, w);
 	watch->outside.steps++;
 	watch->outside.sequences += w->prefill_seqs + w->decode_seqs > watch->region.sequences;
 	watch->outside.step_tokens += w->prefill_tokens + w->decode_seqs > watch->region.step_tokens;
@@ -106,16 +111,33 @@ void kv_latency_region_extend(struct kv_latency_region *region, const struct kv_
 	region->sequence_context = kv_max(region->sequence_context, mean_up(w->decode_context, w->decode_seqs));
 }
 
-void kv_latency_watch(struct kv_latency *latency, const struct kv_latency_region *region)
+static struct watch *watch_of(struct kv_latency *latency)
 {
 	if (!latency->watch)
 		latency->watch = kv_calloc(1, sizeof *latency->watch);
-	latency->watch->region = *region;
+	return latency->watch;
+}
+
+void kv_latency_watch(struct kv_latency *latency, const struct kv_latency_region *region)
+{
+	struct watch *watch = watch_of(latency);
+
+	watch->has_region = true;
+	watch->region = *region;
+}
+
+void kv_latency_listen(struct kv_latency *latency, void (*hear)(void *self, const struct kv_step_work *work),
+                       void *self)
+{
+	struct watch *watch = watch_of(latency);
+
+	watch->hear = hear;
+	watch->self = self;
 }
 
 const struct kv_latency_outside *kv_latency_outside(const struct kv_latency *latency)
 {
-	return latency->watch ? &latency->watch->outside : NULL;
+	return latency->watch && latency->watch->has_region ? &latency->watch->outside : NULL;
 }
 
 struct kv_latency *kv_latency_linear(const struct kv_linear *linear)

@@ -52,6 +52,10 @@ struct kv_latency_region {
 /* Grows the region to hold a step. */
 void kv_latency_region_extend(struct kv_latency_region *region, const struct kv_step_work *work);
 
+/* From now on, tell of every step before it is answered; NULL stops it. */
+void kv_latency_listen(struct kv_latency *latency, void (*hear)(void *self, const struct kv_step_work *work),
+                       void *self);
+
 /* Steps, and those of them that left the region in each direction. */
 struct kv_latency_outside {
 	uint64_t steps;

@@ -23,6 +23,7 @@ END
 
 run calibrate --data eight.csv --hardware my-card.yaml --out measured.yaml
 expect_line 'eight rows are fitted' 0 'constant      value         +- %'
+expect_line 'what the data sheet leaves open is said' 0 'assumed of my-card: eb = 0.8 (default)'
 cp "$scratch/measured.yaml" "$scratch/first.yaml"
 run calibrate --data eight.csv --hardware my-card.yaml --out measured.yaml
 report "$(cmp -s "$scratch/measured.yaml" "$scratch/first.yaml"; echo $?)" 'twice gives the same profile'
@@ -91,6 +92,19 @@ run calibrate --data engine.log --hardware my-card.yaml --model llama-3.1-8b
 expect_line 'contexts that nobody knows are asked for' 0 'engine.log:2: not used: nobody says how long its contexts are'
 run calibrate --data engine.log --hardware my-card.yaml
 expect_line 'so is the model' 64 'give --model and --hardware'
+
+# Per-request results of a real run: fitting to them brings the replay close to them.
+if [ -d "${KVSIM_SHARED:-/nonexistent}/traces/vllm-measured" ]; then
+	measured=$KVSIM_SHARED/traces/vllm-measured/vllm_measured_RTXPRO6000_Llama-3.1-8B
+	run calibrate --data "$measured" --hardware rtx-pro-6000 --num-gpu-blocks-override 33000 --out from-run.yaml
+	expect_line 'a measured run is fitted' 0 '600 sums of steps from 300 requests'
+	run calibrate --against "$measured" --hardware from-run.yaml --num-gpu-blocks-override 33000
+	report "$(awk '$1 == "e2e" { exit !($8 < 3) }' "$scratch/out"; echo $?)" 'and replayed within 3 % a request'
+	run calibrate --against "$measured" --hardware rtx-pro-6000
+	expect_line 'a run that does not state its pool asks for it' 64 'give --num-gpu-blocks-override N'
+else
+	report 0 'a measured run is fitted # SKIP no shared data'
+fi
 
 run calibrate
 expect_line 'one of three modes' 64 'say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)'
