@@ -142,6 +142,11 @@ test_output_file_SOURCES = %D%/test_output_file.c %D%/support.h
 test_output_file_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_output_file_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_progress
+test_progress_SOURCES = %D%/test_progress.c %D%/support.h sim/cli/progress.c sim/cli/progress.h
+test_progress_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_progress_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_results
 test_results_SOURCES = %D%/test_results.c %D%/support.h
 test_results_CPPFLAGS = $(KV_TEST_CPPFLAGS)

@@ -28,6 +28,7 @@ struct kv_input {
 	enum encoding encoding;
 	unsigned char raw[RAW_SIZE];
 	size_t raw_length, raw_used;
+	uint64_t raw_total;   /* bytes read so far */
 	z_stream gzip;
 	ZSTD_DStream *zstd;
 	bool in_frame;        /* a gzip member or zstd frame has begun and not ended */
@@ -77,7 +78,17 @@ static int read_raw(struct kv_input *input, struct kv_error *err)
 		input->raw_end = true;
 	XXH3_128bits_update(input->hash, input->raw + input->raw_length, (size_t)got);
 	input->raw_length += (size_t)got;
+	input->raw_total += (uint64_t)got;
 	return 0;
+}
+
+double kv_input_fraction(const struct kv_input *input)
+{
+	struct stat status;
+
+	if (fstat(input->fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+		return 0;
+	return (double)input->raw_total / (double)status.st_size;
 }
 
 /* Four bytes of magic decide; a file shorter than that is plain. */

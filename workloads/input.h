@@ -25,6 +25,9 @@ const char *kv_input_name(const struct kv_input *input);
  * before the first kv_input_chunk. */
 void kv_input_peek(const struct kv_input *input, const char **data, size_t *length, bool *whole);
 
+/* How much of the file has been read, 0 to 1; 0 where its length is not known, as on a pipe. */
+double kv_input_fraction(const struct kv_input *input);
+
 /* The next bytes, valid until the next call: 1 = *length > 0 bytes at *data, 0 = end, -1 = err filled (a truncated or
  * damaged gzip or zstd file is KV_EXIT_DATA). */
 int kv_input_chunk(struct kv_input *input, const char **data, size_t *length, struct kv_error *err);

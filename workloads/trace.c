@@ -575,6 +575,15 @@ struct kv_source *kv_trace_source(struct kv_trace *trace)
 	return &trace->source;
 }
 
+double kv_trace_fraction(const struct kv_trace *trace)
+{
+	const struct kv_files *files = &trace->files;
+
+	if (files->input == NULL)
+		return 0;
+	return ((double)files->at + kv_input_fraction(files->input)) / (double)files->count;
+}
+
 const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace)
 {
 	trace->counts.waiting = trace->dependents.count + kv_row_heap_count(&trace->dependents.due);

@@ -64,6 +64,8 @@ void kv_trace_close(struct kv_trace *trace);
 /* Belongs to the trace: its close hook closes the trace. */
 struct kv_source *kv_trace_source(struct kv_trace *trace);
 
+/* How much of it has been read, 0 to 1; 0 where its length is not known. */
+double kv_trace_fraction(const struct kv_trace *trace);
 const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace);
 const struct kv_format *kv_trace_format(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */

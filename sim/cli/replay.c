@@ -252,11 +252,11 @@ static int simulate(struct run *run, struct kv_run_outcome *outcome, struct kv_e
 		.interrupt = &interrupted,
 	};
 	struct kv_progress progress;
-	struct kv_source *source = kv_progress_start(&progress, kv_trace_source(run->trace), run->options->quiet);
+	struct kv_sink *sink = kv_progress_start(&progress, kv_results_sink(run->results), run->trace, run->options->quiet);
 	int failed;
 
 	catch_interrupts();
-	failed = kv_simulate(&run->deployment.config, source, kv_results_sink(run->results), &options, outcome, err);
+	failed = kv_simulate(&run->deployment.config, kv_trace_source(run->trace), sink, &options, outcome, err);
 	kv_progress_end(&progress);
 	return failed;
 }
