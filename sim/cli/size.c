@@ -162,7 +162,7 @@ static enum kv_state_caching state_caching(const struct kv_scenario *scenario)
 	return setting->origin >= KV_BY_FILE && scenario->engine.enable_prefix_caching ? KV_STATE_ALIGN : KV_STATE_SINGLE;
 }
 
-static void fill_question(struct kv_size_report *report)
+static int fill_question(struct kv_size_report *report, struct kv_error *err)
 {
 	const struct kv_size_arguments *a = &report->arguments;
 	struct kv_budget_question *b = &report->question.budget;
@@ -182,6 +182,10 @@ static void fill_question(struct kv_size_report *report)
 		b->expert_ranks = b->layout.tensor_parallel * (uint32_t)a->data_parallel;
 	report->question.max_model_len = report->scenario.engine.max_model_len;
 	report->question.concurrent_batches = a->async_scheduling ? 2 : 1;
+	if (a->speculative_tokens && !report->deployment.model->mtp_layers)
+		return kv_fail(err, KV_EXIT_USAGE, "--num-speculative-tokens: %s has no prediction layers of its own, and drafters of "
+		               "another model are not sized", report->deployment.model->name);
+	return 0;
 }
 
 uint64_t kv_size_report_length(const struct kv_size_report *report)
@@ -278,17 +282,32 @@ static int print(const struct kv_size_report *report, struct kv_error *err)
 	return failed;
 }
 
-static int execute(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
+/* Defaults depend on the memory, so that it is asked for before anything else. */
+static int check_memory(const struct kv_size_report *report, struct kv_error *err)
 {
-	if (read_arguments(report, argc, argv, err) ||
-	    kv_deployment_plan(&report->deployment, &report->scenario, report->arguments.gpu_memory, err))
-		return -1;
-	fill_question(report);
-	if (!report->question.budget.device_bytes && !report->question.budget.kv_cache_memory_bytes &&
-	    !report->question.budget.num_blocks_override)
+	const struct kv_scenario *s = &report->scenario;
+	bool known = report->arguments.gpu_memory || s->engine.kv_cache_memory_bytes || s->engine.num_gpu_blocks_override;
+	struct kv_hardware *hardware;
+
+	if (known || s->model == NULL)
+		return 0;
+	if (s->hardware == NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), "
 		               "--gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override");
-	if (kv_size(&report->question, &report->answer, err) ||
+	hardware = kv_hardware_load(s->hardware, err);
+	if (hardware == NULL)
+		return kv_scenario_fail_in(s, "hardware", err);
+	known = kv_hardware_device_memory(hardware) != 0;
+	kv_hardware_free(hardware);
+	return known ? 0 : kv_fail(err, KV_EXIT_USAGE, "the memory of %s is not known: give --gpu-memory, "
+	                           "--kv-cache-memory-bytes or --num-gpu-blocks-override", s->hardware);
+}
+
+static int execute(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
+{
+	if (read_arguments(report, argc, argv, err) || check_memory(report, err) ||
+	    kv_deployment_plan(&report->deployment, &report->scenario, report->arguments.gpu_memory, err) ||
+	    fill_question(report, err) || kv_size(&report->question, &report->answer, err) ||
 	    (report->scenario.workload.trace != NULL && summarise_trace(report, err)))
 		return -1;
 	return print(report, err);

@@ -66,7 +66,8 @@ static json_t *request_json(const struct kv_size_report *report)
 	if (report->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
 		return json_pack("{sI sI}", "tokens", (json_int_t)tokens, "bytes",
 		                 (json_int_t)kv_llama_cache_bytes(&report->question.budget, tokens, 1));
-	return json_pack("{sI sI sI sI sI so}", "tokens", (json_int_t)tokens, "blocks", (json_int_t)blocks, "bytes",
+	return json_pack("{sI sI sI sI sI sI so}", "sequences", (json_int_t)report->arguments.sequences, "tokens",
+	                 (json_int_t)tokens, "blocks", (json_int_t)blocks, "bytes",
 	                 (json_int_t)(blocks * budget->layout.page_bytes), "fit", (json_int_t)(budget->num_blocks / blocks),
 	                 "fit_usable", (json_int_t)(budget->usable_blocks / blocks), "groups", held_json(report, tokens));
 }

@@ -34,6 +34,8 @@ static const struct kv_cache_format formats[] = {
 	{.name = "q4_0", .bits = 4, .scale_group = 32, .scale_bits = 16, .lossy = true, .source = "llama.cpp ggml types"},
 };
 
+enum { KV_BLOCK_MAX = 1 << 30 };  /* tokens */
+
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* Layers with equal caches. */
@@ -254,6 +256,10 @@ static int unify_with_state(struct layer_types *types, const struct kv_model *mo
 		return kv_fail(err, KV_EXIT_DATA, "%s has recurrent layers only: there is no KV cache to size", model->name);
 	alignment = o->state_alignment ? o->state_alignment : attention->kind == KV_GROUP_MLA ? 128 : 16;
 	alignment *= kv_ceil_div(state->state_bytes, alignment * attention->token_bytes);
+	if (alignment > KV_BLOCK_MAX)
+		return kv_fail(err, KV_EXIT_DATA, "%s keeps %llu bytes of state a layer beside %llu bytes of KV cache a token: no block "
+		               "covers that", model->name, (unsigned long long)state->state_bytes,
+		               (unsigned long long)attention->token_bytes);
 	attention->block_size = (uint32_t)kv_max(alignment, o->block_size);
 	state->block_size = attention->block_size;
 	*page = attention->block_size * attention->token_bytes;
@@ -271,9 +277,9 @@ static int unify_pages(struct layer_types *types, const struct kv_model *model, 
 		largest = kv_max(largest, types->type[i].token_bytes);
 	}
 	for (uint32_t i = 0; i < types->count; i++) {
-		if (largest % types->type[i].token_bytes)
-			return kv_fail(err, KV_EXIT_DATA, "%s has layers of %llu and of %llu bytes a token, and neither page is a whole "
-			               "multiple of the other", model->name, (unsigned long long)largest,
+		if (largest % types->type[i].token_bytes || largest / types->type[i].token_bytes * o->block_size > KV_BLOCK_MAX)
+			return kv_fail(err, KV_EXIT_DATA, "%s has layers of %llu and of %llu bytes a token, and no block sizes make "
+			               "their pages equal", model->name, (unsigned long long)largest,
 			               (unsigned long long)types->type[i].token_bytes);
 		types->type[i].block_size *= (uint32_t)(largest / types->type[i].token_bytes);
 	}

@@ -137,7 +137,7 @@ static void read_experts(struct kv_model_reader *r)
 	                                 m->experts, KV_FIELD_REQUIRED);
 	m->expert_size = kv_field_count(&r->f, "moe_intermediate_size|intermediate_size", 1, KV_MAX_WIDTH,
 	                                KV_FIELD_REQUIRED);
-	shared = kv_field_count(&r->f, "n_shared_experts|num_shared_experts", 0, KV_MAX_EXPERTS, 0);
+	shared = kv_field_count(&r->f, "n_shared_experts|num_shared_experts", 0, KV_MAX_SHARED, 0);
 	m->shared_experts_size = kv_field_count(&r->f, "shared_expert_intermediate_size|moe_shared_expert_intermediate_size|"
 	                                        "shared_intermediate_size", 0, KV_MAX_WIDTH, shared * m->expert_size);
 	if (!strcmp(r->family->model_type, "llama4_text"))
@@ -206,8 +206,8 @@ static void read_mamba2(struct kv_model_reader *r)
 	struct kv_recurrent *state = &r->model->recurrent;
 
 	state->key_heads = kv_field_count(&r->f, "n_groups|mamba_n_groups", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
-	state->value_heads = kv_field_count(&r->f, "mamba_num_heads|mamba_n_heads", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
-	state->value_dim = kv_field_count(&r->f, "mamba_head_dim|mamba_d_head", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	state->value_heads = kv_field_count(&r->f, "mamba_num_heads|mamba_n_heads", 1, KV_MAX_STATE, KV_FIELD_REQUIRED);
+	state->value_dim = kv_field_count(&r->f, "mamba_head_dim|mamba_d_head", 1, KV_MAX_STATE, KV_FIELD_REQUIRED);
 	state->d_state = kv_field_count(&r->f, "ssm_state_size|mamba_d_state", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
 	state->key_dim = state->d_state;
 	state->conv_kernel = kv_field_count(&r->f, "conv_kernel|mamba_d_conv", 1, 64, KV_FIELD_REQUIRED);

@@ -22,6 +22,6 @@ void kv_model_read_layers(struct kv_model_reader *r);
 void kv_model_read_quantization(struct kv_model_reader *r);
 
 enum { KV_MAX_LAYERS = 4096, KV_MAX_HEADS = 65536, KV_MAX_WIDTH = 1 << 20, KV_MAX_EXPERTS = 65536,
-       KV_MAX_VOCAB = 1 << 26, KV_MAX_POSITION = 1 << 30 };
+       KV_MAX_STATE = 1 << 14, KV_MAX_SHARED = 1 << 10, KV_MAX_VOCAB = 1 << 26, KV_MAX_POSITION = 1 << 30 };
 
 #endif

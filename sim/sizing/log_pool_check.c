@@ -12,7 +12,7 @@
 
 #define GIB 0x1p30
 
-enum { SPECULATIVE_MAX = 8, CANDIDATES_MAX = 200000 };
+enum { SPECULATIVE_MAX = 8, CANDIDATES_MAX = 200000, RANKS_MAX = 1024 };
 
 /* What the log says about the pool. */
 struct evidence {
@@ -44,6 +44,12 @@ struct search {
 	bool solved;
 };
 
+/* What is too large for any pool is as good as infinite. */
+static uint64_t whole(double number)
+{
+	return number <= 0 ? 0 : number >= 1e15 ? (uint64_t)1e15 : (uint64_t)number;
+}
+
 static uint64_t smallest_block(const struct kv_layout *layout)
 {
 	uint64_t block = layout->group[0].block_size;
@@ -63,7 +69,7 @@ static bool follows(const struct evidence *e, struct reading *r, uint64_t blocks
 {
 	double concurrency = e->length ? (double)blocks / request_blocks(r, e->length) : 0;
 	uint64_t by_blocks = blocks / r->layout.groups * r->block;
-	uint64_t by_concurrency = (uint64_t)(concurrency * (double)e->length);
+	uint64_t by_concurrency = whole(concurrency * (double)e->length);
 
 	double needed = e->length ? request_blocks(r, e->length) * (double)r->layout.page_bytes / GIB : 0;
 
@@ -88,19 +94,19 @@ static void candidates(const struct evidence *e, const struct reading *r, uint64
 	double per_request = e->length ? request_blocks(r, e->length) : 0;
 
 	if (e->has_kv && !r->fewest) {
-		*low = e->kv.low > 0 ? (uint64_t)(e->kv.low / page) : 0;
-		*high = e->kv.high > 0 ? (uint64_t)(e->kv.high / page) : 0;
+		*low = whole(e->kv.low / page);
+		*high = whole(e->kv.high / page);
 	} else if (e->has_kv) {
-		*low = (uint64_t)(0.95 * e->kv.low / page);
-		*high = (uint64_t)(e->kv.low / page);
+		*low = whole(0.95 * e->kv.low / page);
+		*high = whole(e->kv.low / page);
 	} else if (e->blocks) {
 		*low = *high = e->blocks;
 	} else if (e->tokens) {
 		*low = e->tokens / r->block * r->layout.groups;
 		*high = *low + r->layout.groups;
 		if (per_request > 0) {
-			*low = kv_min(*low, (uint64_t)((double)e->tokens / (double)e->length * per_request));
-			*high = kv_max(*high, (uint64_t)((double)(e->tokens + 1) / (double)e->length * per_request) + 1);
+			*low = kv_min(*low, whole((double)e->tokens / (double)e->length * per_request));
+			*high = kv_max(*high, whole((double)(e->tokens + 1) / (double)e->length * per_request) + 1);
 		}
 	} else {
 		*low = 1;
@@ -411,7 +417,7 @@ static uint64_t number_of(const struct kv_log *log, enum kv_fact fact, uint64_t 
 {
 	const struct kv_log_value *value = kv_log_get(log, fact);
 
-	return given ? given : value && value->number > 0 ? (uint64_t)value->number : fallback;
+	return given ? given : value && value->number >= 1 ? whole(value->number) : fallback;
 }
 
 static bool names_several_ranks(const struct kv_log *log)
@@ -435,8 +441,8 @@ static void gather(struct search *s)
 		e->kv = (struct kv_span){(kv->number - kv->half) * GIB, (kv->number + kv->half) * GIB};
 	e->blocks = number_of(log, KV_FACT_BLOCKS, 0, 0);
 	if (kv_log_smallest(log, KV_FACT_BLOCKS))
-		e->blocks = (uint64_t)kv_log_smallest(log, KV_FACT_BLOCKS)->number;
-	e->tokens = tokens ? (uint64_t)tokens->number : 0;
+		e->blocks = whole(kv_log_smallest(log, KV_FACT_BLOCKS)->number);
+	e->tokens = tokens ? whole(tokens->number) : 0;
 	e->concurrency = kv_log_get(log, KV_FACT_CONCURRENCY);
 	e->needed = kv_log_get(log, KV_FACT_NEEDED);
 	e->length = number_of(log, KV_FACT_MAX_LEN, s->checker->given->max_model_len, 0);
@@ -508,7 +514,8 @@ void kv_checker_pool(struct kv_checker *c)
 {
 	struct search s = {.checker = c};
 
-	s.options.tensor_parallel = (uint32_t)number_of(c->log, KV_FACT_TENSOR_PARALLEL, c->given->tensor_parallel, 1);
+	s.options.tensor_parallel = (uint32_t)kv_min(number_of(c->log, KV_FACT_TENSOR_PARALLEL, c->given->tensor_parallel, 1),
+	                                             RANKS_MAX);
 	s.options.block_size = c->given->block_size ? c->given->block_size : 16;
 	s.options.cache = cache_of(c);
 	gather(&s);

@@ -47,6 +47,12 @@ run size --model llama-3.1-8b
 expect 'memory is needed' 64 <<END
 kvsim: the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
 END
+run size --model llama-3.1-8b --hardware b300
+expect 'a card of unknown memory' 64 <<END
+kvsim: the memory of b300 is not known: give --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
+END
+run size --model llama-3.1-8b --gpu-memory 80GiB --num-speculative-tokens 3
+expect_line 'drafts need layers that draft' 64 'no prediction layers of its own'
 run size --model llama-3.1-8b --gpu-memory 80
 expect_line 'sizes need units' 64 'kvsim: --gpu-memory: '
 run size --model llama-3.1-8b --gpu-memory 80GiB --gpu-memory-utilization 1.1

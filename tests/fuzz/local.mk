@@ -1,6 +1,6 @@
 # Fuzz targets, built on request by "make fuzz". Configured with CC=clang-14 --enable-fuzzing they are libFuzzer programs;
 # otherwise they replay the files that they are given.
-KV_FUZZ_TARGETS = fuzz_settings fuzz_trace
+KV_FUZZ_TARGETS = fuzz_log fuzz_settings fuzz_trace
 EXTRA_PROGRAMS += $(KV_FUZZ_TARGETS)
 CLEANFILES += $(KV_FUZZ_TARGETS)
 EXTRA_DIST += %D%/corpus
@@ -12,6 +12,10 @@ else
 KV_FUZZ_MAIN = %D%/fuzz_main.c %D%/fuzz_file.h
 KV_FUZZER_FLAGS =
 endif
+
+fuzz_log_SOURCES = %D%/fuzz_log.c $(KV_FUZZ_MAIN)
+fuzz_log_LDADD = $(KV_LIBS)
+fuzz_log_LDFLAGS = $(KV_FUZZER_FLAGS)
 
 fuzz_settings_SOURCES = %D%/fuzz_settings.c $(KV_FUZZ_MAIN)
 fuzz_settings_LDADD = $(KV_LIBS)
