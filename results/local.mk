@@ -33,7 +33,7 @@ libkvsim_a_SOURCES += \
 	%D%/summary_text.c \
 	%D%/timeline.c %D%/timeline.h
 nodist_libkvsim_a_SOURCES += %D%/report_assets.c
-EXTRA_DIST += %D%/report/embed.sh %D%/report/report.css %D%/report/report.js
+EXTRA_DIST += %D%/README.md %D%/report/embed.sh %D%/report/report.css %D%/report/report.js
 CLEANFILES += %D%/report_assets.c
 
 # What report.html contains, as arrays of bytes.
