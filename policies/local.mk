@@ -37,6 +37,8 @@ libkvsim_a_SOURCES += \
 	%D%/prefix/none.c \
 	%D%/registry.c \
 	%D%/scheduling/earliest_deadline.c \
+	%D%/scheduling/fair_share.c \
 	%D%/scheduling/fcfs.c \
+	%D%/scheduling/longest_prefix_match.c \
 	%D%/scheduling/priority.c \
 	%D%/scheduling/shortest_prompt.c

@@ -23,6 +23,8 @@ extern const struct kv_policy kv_scheduling_fcfs;
 extern const struct kv_policy kv_scheduling_priority;
 extern const struct kv_policy kv_scheduling_shortest_prompt;
 extern const struct kv_policy kv_scheduling_earliest_deadline;
+extern const struct kv_policy kv_scheduling_longest_prefix_match;
+extern const struct kv_policy kv_scheduling_fair_share;
 extern const struct kv_policy kv_preemption_latest;
 extern const struct kv_policy kv_preemption_priority;
 extern const struct kv_policy kv_preemption_fewest_outputs;

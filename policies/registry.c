@@ -21,6 +21,8 @@ const struct kv_policy *const kv_policy_registry[] = {
 	&kv_scheduling_priority,
 	&kv_scheduling_shortest_prompt,
 	&kv_scheduling_earliest_deadline,
+	&kv_scheduling_longest_prefix_match,
+	&kv_scheduling_fair_share,
 	&kv_preemption_latest,
 	&kv_preemption_priority,
 	&kv_preemption_fewest_outputs,

@@ -41,6 +41,7 @@ struct kv_request_view {
 	uint32_t computed_tokens;    /* with KV before this step; 0 unless it runs */
 	uint32_t generated_since;    /* outputs since it was last admitted; 0 unless it runs or has just stopped */
 	bool fresh;                  /* admitted in the step that is being scheduled */
+	uint32_t cached_tokens;      /* that it would hit now; only in ranks of a queue that is ranked by hits */
 };
 
 /* What can happen to a request, told to policies that learn from it. The view is that of the moment. */
@@ -123,11 +124,23 @@ struct kv_admission_hooks {
 	void (*note)(void *state, enum kv_moment moment, const struct kv_request_view *request);
 };
 
-/* Order of the waiting queue, fixed when a request enters it; ties by index. A preempted request goes before all others
- * (last preempted first) if requeue_front, by rank otherwise. */
+/* When the whole queue is ranked anew, beside the rank that each request gets when it enters it. */
+enum kv_reorder { KV_REORDER_NEVER, KV_REORDER_STEP, KV_REORDER_ADMISSION };
+
+/* Order of the waiting queue; ties by index. A preempted request goes before all others (last preempted first) if
+ * requeue_front, by rank otherwise.
+ *
+ * With KV_REORDER_STEP all but those at the front are ranked anew in each step in which somebody could be admitted, before
+ * the first is tried; with KV_REORDER_ADMISSION after each admission of that step, too. First begin is called, then running
+ * for each running request, then rank for each waiting one. That costs time with every one of them. */
 struct kv_scheduling_hooks {
 	struct kv_rank (*rank)(const void *state, const struct kv_request_view *request);
 	bool requeue_front;
+	enum kv_reorder reorder;
+	/* True: ranks want to know what each request would hit. May be NULL, as may be the rest. */
+	bool (*begin)(void *state, uint64_t waiting);
+	void (*running)(void *state, const struct kv_request_view *request);
+	void (*note)(void *state, enum kv_moment moment, const struct kv_request_view *request);
 };
 
 /* The running request with the largest rank is the victim; ties: the larger index. NULL: the latest admitted. */

@@ -113,13 +113,26 @@ static void choose_admission(struct plan *plan)
 		set_random_policy(plan, KV_POLICY_ADMISSION);
 }
 
+static void choose_scheduling(struct plan *plan)
+{
+	static const char *const texts[] = {
+		"longest-prefix-match,limit=3", "fair-share,input=0", "fair-share,output=0.3", "longest-prefix-match"
+	};
+
+	if (chance(plan, 40))
+		test_workload_set_policy(plan->workload, KV_POLICY_SCHEDULING,
+		                         texts[between(plan, 0, sizeof texts / sizeof texts[0] - 1)]);
+	else
+		set_random_policy(plan, KV_POLICY_SCHEDULING);
+}
+
 /* Contiguous allocation goes with prefix none and one group of full attention. */
 static void choose_policies(struct plan *plan)
 {
 	if (chance(plan, 60))
 		choose_admission(plan);
 	if (chance(plan, 60))
-		set_random_policy(plan, KV_POLICY_SCHEDULING);
+		choose_scheduling(plan);
 	if (chance(plan, 60))
 		set_random_policy(plan, KV_POLICY_PREEMPTION);
 	if (chance(plan, 50))

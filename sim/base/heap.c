@@ -28,11 +28,9 @@ void kv_heap_push(struct kv_heap *heap, struct kv_heap_entry entry)
 	heap->entry[i] = entry;
 }
 
-void kv_heap_pop(struct kv_heap *heap)
+/* Puts an entry at the free place i or below it. */
+static void sift_down(struct kv_heap *heap, size_t i, struct kv_heap_entry entry)
 {
-	struct kv_heap_entry last = heap->entry[--heap->count];
-	size_t i = 0;
-
 	for (;;) {
 		size_t child = 4 * i + 1;
 		size_t end = child + 4 < heap->count ? child + 4 : heap->count;
@@ -43,12 +41,26 @@ void kv_heap_pop(struct kv_heap *heap)
 		for (size_t c = child + 1; c < end; c++)
 			if (before(&heap->entry[c], &heap->entry[best]))
 				best = c;
-		if (!before(&heap->entry[best], &last))
+		if (!before(&heap->entry[best], &entry))
 			break;
 		heap->entry[i] = heap->entry[best];
 		i = best;
 	}
-	heap->entry[i] = last;
+	heap->entry[i] = entry;
+}
+
+void kv_heap_pop(struct kv_heap *heap)
+{
+	struct kv_heap_entry last = heap->entry[--heap->count];
+
+	sift_down(heap, 0, last);
+}
+
+void kv_heap_rebuild(struct kv_heap *heap)
+{
+	for (size_t i = heap->count / 4 + 1; i-- > 0;)
+		if (i < heap->count)
+			sift_down(heap, i, heap->entry[i]);
 }
 
 void kv_heap_fini(struct kv_heap *heap)

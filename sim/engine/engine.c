@@ -22,7 +22,8 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 	engine->sink = sink;
 	engine->caching = config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled;
 	engine->contiguous = config->policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous;
-	engine->verdicts_change = config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.reserve != NULL;
+	engine->verdicts_change = config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.reserve != NULL ||
+	                          config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder != KV_REORDER_NEVER;
 	engine->window = UINT32_MAX;
 	for (uint32_t g = config->groups; g-- > 0;)
 		if (config->group[g].kind == KV_GROUP_SLIDING_WINDOW) {

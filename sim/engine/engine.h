@@ -78,6 +78,7 @@ struct kv_live {
 	enum kv_miss_reason miss_reason;
 	uint64_t computed_tokens, recomputed_tokens;
 	uint32_t preemptions;
+	uint64_t lone_preemption_tokens;  /* tokens_emitted + 1 when it last preempted itself while alone; 0 = never */
 	uint32_t next_free;
 	bool in_use;
 };
@@ -90,7 +91,7 @@ struct kv_engine {
 	struct kv_buddy *buddy;      /* contiguous allocation only */
 	struct kv_state state;
 	bool caching, windowed, contiguous;
-	bool verdicts_change;        /* what the admission policy says of one head may change from step to step */
+	bool verdicts_change;        /* the head, or what admission says of it, may change from step to step */
 	uint32_t window;             /* of the first windowed group, UINT32_MAX if there is none */
 
 	struct kv_live *live;
@@ -145,8 +146,6 @@ struct kv_engine {
 	uint64_t committed_blocks;   /* running requests to max_total, groups without window */
 	uint64_t table_blocks;       /* what they have of it */
 	uint64_t tokens_emitted;
-	uint64_t lone_preemption_tokens;  /* tokens_emitted + 1 when a lone request last preempted itself; 0 = never */
-	uint64_t lone_preemption_index;
 	uint32_t livelocked;         /* that request, once it did so twice; else KV_NONE */
 	void (*fate)(void *context, uint32_t live);  /* a request finished: its slot ends after the call */
 	void *fate_context;

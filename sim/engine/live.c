@@ -203,14 +203,18 @@ void kv_live_view(const struct kv_engine *engine, const struct kv_live *live, en
 
 void kv_live_note(struct kv_engine *engine, uint32_t id, enum kv_moment moment)
 {
-	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
-	const struct kv_admission_hooks *hooks = &use->policy->hooks.admission;
+	const struct kv_policy_use *admission = &engine->config->policy[KV_POLICY_ADMISSION];
+	const struct kv_policy_use *scheduling = &engine->config->policy[KV_POLICY_SCHEDULING];
 	struct kv_request_view view;
 
-	if (hooks->note == NULL)
-		return;
-	kv_live_view(engine, &engine->live[id], KV_POLICY_ADMISSION, &view);
-	hooks->note(use->state, moment, &view);
+	if (admission->policy->hooks.admission.note != NULL) {
+		kv_live_view(engine, &engine->live[id], KV_POLICY_ADMISSION, &view);
+		admission->policy->hooks.admission.note(admission->state, moment, &view);
+	}
+	if (scheduling->policy->hooks.scheduling.note != NULL) {
+		kv_live_view(engine, &engine->live[id], KV_POLICY_SCHEDULING, &view);
+		scheduling->policy->hooks.scheduling.note(scheduling->state, moment, &view);
+	}
 }
 
 bool kv_live_may_enter(struct kv_engine *engine, uint32_t id, kv_time now)

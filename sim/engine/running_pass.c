@@ -41,16 +41,13 @@ static uint32_t choose_victim(struct kv_engine *engine)
 	return victim;
 }
 
-/* A request that has the engine to itself and still lacks blocks goes round in circles if nothing was generated since the
- * last time that happened. */
+/* A request that has the engine to itself and still lacks blocks goes round in circles if nobody got a token since that
+ * last happened to it. */
 static void watch_livelock(struct kv_engine *engine, uint32_t id)
 {
-	uint64_t index = engine->live[id].index;
-
-	if (engine->lone_preemption_tokens == engine->tokens_emitted + 1 && engine->lone_preemption_index == index)
+	if (engine->live[id].lone_preemption_tokens == engine->tokens_emitted + 1)
 		engine->livelocked = id;
-	engine->lone_preemption_tokens = engine->tokens_emitted + 1;
-	engine->lone_preemption_index = index;
+	engine->live[id].lone_preemption_tokens = engine->tokens_emitted + 1;
 }
 
 /* Takes everything from the running request at `at`; `ticked`: it is steady and had its turn in this step. */

@@ -103,20 +103,78 @@ void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reas
 	waiting[reason] = reason == KV_WAIT_BLOCKS ? 1 : count;
 }
 
+/* --- ranks that change while requests wait ---------------------------------------------------------------------- */
+
+static void show_running(struct kv_engine *engine, const struct kv_policy_use *use)
+{
+	for (uint32_t at = 0; at < engine->running_length; at++) {
+		struct kv_request_view view;
+
+		if (engine->running[at] == KV_NONE)
+			continue;
+		kv_live_view(engine, &engine->live[engine->running[at]], KV_POLICY_SCHEDULING, &view);
+		use->policy->hooks.scheduling.running(use->state, &view);
+	}
+}
+
+static struct kv_rank rank_again(struct kv_engine *engine, uint32_t id, bool by_hits)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
+	struct kv_request_view view;
+	struct kv_fit fit;
+
+	kv_live_view(engine, &engine->live[id], KV_POLICY_SCHEDULING, &view);
+	if (by_hits) {
+		kv_live_lookup(engine, id, &fit);
+		view.cached_tokens = fit.hit_tokens;
+	}
+	return use->policy->hooks.scheduling.rank(use->state, &view);
+}
+
+/* Those that preemption put at the front stay there. */
+static void reorder(struct kv_engine *engine)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
+	const struct kv_scheduling_hooks *hooks = &use->policy->hooks.scheduling;
+	bool by_hits = hooks->begin != NULL && hooks->begin(use->state, engine->waiting.count);
+
+	if (hooks->running != NULL)
+		show_running(engine, use);
+	for (size_t i = 0; i < engine->waiting.count; i++) {
+		struct kv_heap_entry *entry = &engine->waiting.entry[i];
+		struct kv_rank rank;
+
+		if (entry->primary == INT64_MIN)
+			continue;
+		rank = rank_again(engine, entry->payload, by_hits && engine->caching);
+		entry->primary = rank.primary;
+		entry->secondary = rank.secondary;
+	}
+	kv_heap_rebuild(&engine->waiting);
+}
+
+/* --- the queue ----------------------------------------------------------------------------------------------------- */
+
 /* Admits from the head of the queue until something stops it; says what. *evictable = evictable blocks among the hits of a
  * head that does not fit. */
 static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *evictable)
 {
+	enum kv_reorder order = engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder;
+
 	*evictable = 0;
 	while (engine->waiting.count > 0) {
-		uint32_t id = kv_heap_peek(&engine->waiting)->payload;
-		struct kv_live *live = &engine->live[id];
+		uint32_t id;
+		struct kv_live *live;
 		struct kv_fit fit;
 
 		if (engine->running_count >= engine->config->max_num_seqs)
 			return KV_WAIT_SEQUENCE_SLOTS;
 		if (engine->budget == 0)
 			return KV_WAIT_TOKEN_BUDGET;
+		if (order != KV_REORDER_NEVER && (engine->fresh == 0 || order == KV_REORDER_ADMISSION))
+			reorder(engine);
+		id = kv_heap_peek(&engine->waiting)->payload;
+		live = &engine->live[id];
 		kv_live_lookup(engine, id, &fit);
 		fit.tokens = kv_engine_tokens_wanted(engine, live->prompt + live->generated - fit.hit_tokens);
 		if (!engine->config->enable_chunked_prefill && fit.tokens > engine->budget)

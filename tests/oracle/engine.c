@@ -88,11 +88,15 @@ static const struct kv_policy_use *admission_policy(const struct oracle_engine *
 
 static void note(const struct oracle_engine *engine, const struct oracle_request *request, enum kv_moment moment)
 {
-	const struct kv_policy_use *use = admission_policy(engine);
-	struct kv_request_view view = view_of(request, use->policy);
+	const struct kv_policy_use *admission = admission_policy(engine);
+	const struct kv_policy_use *scheduling = &engine->config->policy[KV_POLICY_SCHEDULING];
+	struct kv_request_view view = view_of(request, admission->policy);
 
-	if (use->policy->hooks.admission.note != NULL)
-		use->policy->hooks.admission.note(use->state, moment, &view);
+	if (admission->policy->hooks.admission.note != NULL)
+		admission->policy->hooks.admission.note(admission->state, moment, &view);
+	view = view_of(request, scheduling->policy);
+	if (scheduling->policy->hooks.scheduling.note != NULL)
+		scheduling->policy->hooks.scheduling.note(scheduling->state, moment, &view);
 }
 
 /* --- groups and windows ------------------------------------------------------------------------------------------- */
@@ -585,12 +589,14 @@ static struct oracle_request *choose_victim(const struct oracle_engine *engine)
 	return victim;
 }
 
-static void insert_by_rank(struct oracle_engine *engine, struct oracle_request *request)
+/* Behind those that preemption put at the front. */
+static void insert_by_rank(struct oracle_engine *engine, struct oracle_request *request, uint32_t cached_tokens)
 {
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
 	struct kv_request_view view = view_of(request, use->policy);
 	size_t at = engine->returned;
 
+	view.cached_tokens = cached_tokens;
 	request->rank = use->policy->hooks.scheduling.rank(use->state, &view);
 	for (; at < engine->waiting.count; at++) {
 		const struct oracle_request *other = engine->waiting.items[at];
@@ -609,7 +615,7 @@ void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *
 	/* With nobody before it, it waits for the step in flight, whose tokens are given out. */
 	if (engine->waiting.count == 0)
 		engine->reason = KV_WAIT_TOKEN_BUDGET;
-	insert_by_rank(engine, request);
+	insert_by_rank(engine, request, 0);
 	note(engine, request, KV_QUEUED);
 }
 
@@ -649,7 +655,7 @@ static void preempt(struct oracle_engine *engine, struct oracle_request *victim)
 		oracle_list_insert(&engine->waiting, 0, victim);
 		engine->returned++;
 	} else {
-		insert_by_rank(engine, victim);
+		insert_by_rank(engine, victim, 0);
 	}
 }
 
@@ -769,11 +775,49 @@ static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 	return true;
 }
 
+static uint32_t would_hit(struct oracle_engine *engine, const struct oracle_request *request)
+{
+	struct lookup lookup;
+
+	look_up(engine, request, &lookup);
+	lookup_fini(&lookup);
+	return (uint32_t)(lookup.hit_blocks * engine->config->block_size);
+}
+
+/* Ranks all waiting requests anew, but for those that preemption put at the front. */
+static void reorder(struct oracle_engine *engine)
+{
+	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
+	const struct kv_scheduling_hooks *hooks = &use->policy->hooks.scheduling;
+	bool by_hits = hooks->begin != NULL && hooks->begin(use->state, engine->waiting.count);
+	struct oracle_list unranked = {0};
+
+	for (size_t i = 0; i < engine->running.count && hooks->running != NULL; i++) {
+		struct kv_request_view view = view_of(engine->running.items[i], use->policy);
+
+		hooks->running(use->state, &view);
+	}
+	while (engine->waiting.count > engine->returned) {
+		oracle_list_append(&unranked, engine->waiting.items[engine->returned]);
+		oracle_list_remove_at(&engine->waiting, engine->returned);
+	}
+	for (size_t i = 0; i < unranked.count; i++)
+		insert_by_rank(engine, unranked.items[i], by_hits ? would_hit(engine, unranked.items[i]) : 0);
+	oracle_list_fini(&unranked);
+}
+
 static void schedule_waiting(struct oracle_engine *engine, uint64_t *budget)
 {
-	while (engine->waiting.count > 0 && *budget > 0 && engine->running.count < engine->config->max_num_seqs)
+	enum kv_reorder order = engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder;
+	bool first = true;
+
+	while (engine->waiting.count > 0 && *budget > 0 && engine->running.count < engine->config->max_num_seqs) {
+		if (order == KV_REORDER_ADMISSION || (order == KV_REORDER_STEP && first))
+			reorder(engine);
+		first = false;
 		if (!admit_head(engine, budget))
 			return;
+	}
 	engine->reason = engine->running.count >= engine->config->max_num_seqs ? KV_WAIT_SEQUENCE_SLOTS :
 	                                                                         KV_WAIT_TOKEN_BUDGET;
 }

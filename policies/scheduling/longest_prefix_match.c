@@ -1,0 +1,50 @@
+/* Whose prompt has most in the cache now goes first: what is shared is used before it is evicted. Long queues are served in
+ * order of arrival, since looking everybody up would cost more than it gains. Requests with little in the cache can be
+ * overtaken for ever; the longest wait in the queue is in every summary.
+ *
+ * Not modelled: SGLang puts back a request whose beginning an earlier one in the queue is about to compute. Here content
+ * is found as soon as it is scheduled, so the second one hits in the same step. */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "policies/policies.h"
+
+struct longest_prefix {
+	uint64_t limit;
+	bool by_hits;
+};
+
+static bool begin(void *state, uint64_t waiting)
+{
+	struct longest_prefix *policy = state;
+
+	policy->by_hits = waiting <= policy->limit;
+	return policy->by_hits;
+}
+
+static struct kv_rank rank(const void *state, const struct kv_request_view *request)
+{
+	const struct longest_prefix *policy = state;
+
+	if (!policy->by_hits)
+		return (struct kv_rank){request->queued, 0};
+	return (struct kv_rank){-(int64_t)request->cached_tokens, request->queued};
+}
+
+static const struct kv_param params[] = {
+	{ "limit", KV_PARAM_UINT, offsetof(struct longest_prefix, limit), 0, 1e9, "128", "requests",
+	  "above so many waiting ones the order is first come, first served" },
+	{ 0 }
+};
+
+const struct kv_policy kv_scheduling_longest_prefix_match = {
+	.kind = KV_POLICY_SCHEDULING,
+	.name = "longest-prefix-match",
+	.summary = "most cached prompt tokens first, looked up in every step; then arrival",
+	.source = "SGLang of 2026-07, --schedule-policy lpm",
+	.state_size = sizeof(struct longest_prefix),
+	.params = params,
+	.hooks.scheduling = {.rank = rank, .reorder = KV_REORDER_STEP, .begin = begin},
+};
