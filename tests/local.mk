@@ -66,6 +66,7 @@ EXTRA_DIST += \
 	%D%/data/scenarios/a.json \
 	%D%/data/scenarios/c.json \
 	%D%/data/scenarios/h.json \
+	%D%/data/scenarios/p.json \
 	%D%/data/scenarios/s.json \
 	%D%/data/scenarios/t.json \
 	%D%/data/scenarios/v.json

@@ -34,7 +34,7 @@ struct arguments {
 
 /* How often the oracle met what the test is meant to meet; shared by all processes. */
 struct coverage {
-	uint64_t runs, events, finished, refused, cut, preempted, evicted, hit, stalled, livelocked, cached_again;
+	uint64_t runs, events, finished, refused, dropped, cut, preempted, evicted, hit, stalled, livelocked, cached_again;
 };
 
 static struct coverage *coverage;
@@ -47,6 +47,7 @@ static void count_coverage(const struct run_log *log)
 	coverage->events += log->event_count;
 	coverage->finished += final->finishes;
 	coverage->refused += final->refusals;
+	coverage->dropped += final->drops;
 	coverage->cut += !log->outcome.stalled && log->outcome.unfinished > 0;
 	coverage->preempted += final->preemptions > 0;
 	coverage->evicted += final->evicted_blocks > 0;
@@ -282,10 +283,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static void print_coverage(void)
 {
-	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused; workloads with hits %llu, evictions "
+	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused, %llu dropped; workloads with hits %llu, evictions "
 	       "%llu, preemptions %llu, hits after preemption %llu, stalls %llu, livelocks %llu, cut %llu\n",
 	       (unsigned long long)coverage->runs, (unsigned long long)coverage->events,
 	       (unsigned long long)coverage->finished, (unsigned long long)coverage->refused,
+	       (unsigned long long)coverage->dropped,
 	       (unsigned long long)coverage->hit, (unsigned long long)coverage->evicted,
 	       (unsigned long long)coverage->preempted, (unsigned long long)coverage->cached_again,
 	       (unsigned long long)coverage->stalled, (unsigned long long)coverage->livelocked,

@@ -139,8 +139,8 @@ END_TEST
 
 START_TEST(every_column_reaches_the_request)
 {
-	open_text(TEXT("request_id,arrival_s,prompt,output_tokens,max_tokens,tenant,salt,adapter,priority,retrieval_s\n"
-	               "a,1,doc:30,2,9,acme,s1,lora,-3,0.5\n\"b,c\",1.5,doc:30 @a:2,1,,,,,,\n"));
+	open_text(TEXT("request_id,arrival_s,prompt,output_tokens,max_tokens,tenant,salt,adapter,priority,retrieval_s,"
+	               "deadline_s\na,1,doc:30,2,9,acme,s1,lora,-3,0.5,2.25\n\"b,c\",1.5,doc:30 @a:2,1,,,,,,,\n"));
 	expect_next(KV_SECOND, 30, 2);
 	ck_assert_str_eq(request.id, "a");
 	ck_assert_str_eq(request.tenant, "acme");
@@ -149,10 +149,11 @@ START_TEST(every_column_reaches_the_request)
 	ck_assert_int_eq(request.priority, -3);
 	ck_assert_int_eq(request.retrieval, KV_SECOND / 2);
 	ck_assert_uint_eq(request.max_tokens, 9);
-	ck_assert_int_eq(request.deadline, KV_TIME_NONE);
+	ck_assert_int_eq(request.deadline, 9 * KV_SECOND / 4);
 	expect_next(3 * KV_SECOND / 2, 32, 1);
 	ck_assert_str_eq(request.id, "b,c");
 	ck_assert_str_eq(request.tenant, "");
+	ck_assert_int_eq(request.deadline, KV_TIME_NONE);
 	expect_segment(1, KV_STREAM_OUTPUT, "a", 2);
 	expect_end();
 }

@@ -433,6 +433,8 @@ static void read_request(struct test_workload *workload, json_t *object)
 	};
 	struct kv_request *request = test_workload_add(workload, &plain);
 
+	if (json_object_get(object, "deadline") != NULL)
+		request->deadline = json_integer_value(json_object_get(object, "deadline")) * workload->fixed_step;
 	if (json_object_get(object, "max_tokens") != NULL)
 		request->max_tokens = (uint32_t)json_integer_value(json_object_get(object, "max_tokens"));
 	read_prompt(request, json_object_get(object, "prompt"));

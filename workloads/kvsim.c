@@ -298,7 +298,7 @@ static const struct kv_field fields[] = {
 	{.name = "retrieval_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(retrieval)},
 	{.name = "after", .read_text = read_after_text, .read_json = read_after_json},
 	{.name = "think_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(think)},
-	{.name = "deadline_s", .refusal = NOT_BUILT},
+	{.name = "deadline_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(deadline)},
 	{.name = "ttl_s", .refusal = NOT_BUILT},
 	{.name = "no_store", .refusal = NOT_BUILT},
 	{0}

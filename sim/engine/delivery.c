@@ -31,7 +31,7 @@ static bool settle_special(struct kv_engine *engine, uint32_t id, kv_time now)
 	live->computed = end;
 	live->scheduled = 0;
 	live->high_water = (uint32_t)kv_max(live->high_water, end);
-	if (end < live->prompt + live->generated)
+	if (end < live->prompt + live->generated || live->given_up)
 		return false;
 	live->resuming = false;
 	if (live->target == 0) {
@@ -75,7 +75,13 @@ static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 	engine->state.finishes++;
 	engine->head_blocked = false;
 	kv_live_record(engine, id, KV_FINISHED, live->length_limited ? KV_REASON_LENGTH : KV_REASON_STOP, now);
-	engine->fate(engine->fate_context, id);
+	engine->fate(engine->fate_context, id, true);
+}
+
+void kv_engine_give_up(struct kv_engine *engine, uint32_t id)
+{
+	engine->live[id].given_up = true;
+	add_ended(engine, id);
 }
 
 /* Running order. qsort has no context argument, so entries carry their place. */
@@ -134,6 +140,11 @@ static void settle_requests(struct kv_engine *engine, kv_time now)
 		struct kv_live *live = &engine->live[id];
 		bool finished = live->steady || live->generated == live->target;
 
+		if (live->given_up) {
+			kv_live_drop(engine, id, now);
+			engine->fate(engine->fate_context, id, false);
+			continue;
+		}
 		if (!live->steady && live->first_token == now && live->generated == 1)
 			kv_engine_event(engine, KV_EVENT_FIRST_TOKEN, id, now, 0, 0, "");
 		if (finished)

@@ -203,7 +203,7 @@ static void expire(struct kv_engine *engine)
 bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration)
 {
 	begin_step(engine, now);
-	if (engine->running_count + engine->waiting.count > 0)
+	if (engine->running_count + kv_engine_waiting(engine) > 0)
 		expire(engine);
 	if (engine->steady_count < engine->running_count || engine->running_count == 0)
 		engine->head_blocked = false;

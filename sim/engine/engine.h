@@ -81,6 +81,8 @@ struct kv_live {
 	uint64_t lone_preemption_tokens;  /* tokens_emitted + 1 when it last preempted itself while alone; 0 = never */
 	uint32_t next_free;
 	bool in_use;
+	bool given_up;              /* while it runs: its client no longer waits, it goes at the end of the step */
+	bool shell;                 /* dropped, but a queue still refers to the slot */
 };
 
 struct kv_engine {
@@ -104,6 +106,7 @@ struct kv_engine {
 	uint32_t running_length;     /* with gaps */
 	uint32_t running_count;      /* without */
 	struct kv_heap waiting;
+	uint64_t waiting_shells;     /* entries of it that were dropped */
 	uint64_t waiting_tokens;     /* known tokens of waiting requests */
 	int64_t requeues;
 	bool head_may_lose;          /* some of what it would hit is evictable ... */
@@ -147,7 +150,8 @@ struct kv_engine {
 	uint64_t table_blocks;       /* what they have of it */
 	uint64_t tokens_emitted;
 	uint32_t livelocked;         /* that request, once it did so twice; else KV_NONE */
-	void (*fate)(void *context, uint32_t live);  /* a request finished: its slot ends after the call */
+	/* A request finished, or was dropped while it ran: its slot ends after the call. */
+	void (*fate)(void *context, uint32_t live, bool finished);
 	void *fate_context;
 };
 
@@ -170,6 +174,17 @@ static inline void kv_engine_event(struct kv_engine *engine, enum kv_event_kind 
  * long it takes, and kv_engine_deliver must be called at its end. */
 bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration);
 void kv_engine_deliver(struct kv_engine *engine, kv_time now);
+/* A request that runs in the step in flight is to be dropped at its end, without the token that this would give it. */
+void kv_engine_give_up(struct kv_engine *engine, uint32_t live);
+/* Requests in the queue. */
+static inline uint64_t kv_engine_waiting(const struct kv_engine *engine)
+{
+	return engine->waiting.count - engine->waiting_shells;
+}
+
+/* The first of them; there must be one. */
+uint32_t kv_engine_head(struct kv_engine *engine);
+
 /* Splits the waiting queue by reason, given what stopped its head. */
 void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reason);
 /* Brings reason_time up to now. */

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/engine/live_blocks.h"
+#include "sim/engine/running_list.h"
 
 static uint32_t live_take(struct kv_engine *engine)
 {
@@ -174,7 +176,7 @@ uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *reque
 		.preempted_at = KV_TIME_NONE, .retrieval = request->retrieval, .priority = request->priority,
 		.deadline = request->deadline == KV_TIME_NONE ? KV_TIME_MAX : request->arrival + request->deadline,
 		.tenant_key = request->tenant[0] == '\0' ? 0 : kv_name_hash(request->tenant, (uint32_t)strlen(request->tenant)),
-		.output_node = KV_NONE, .miss_reason = KV_MISS_REASONS, .in_use = true
+		.output_node = KV_NONE, .place = KV_NONE, .miss_reason = KV_MISS_REASONS, .in_use = true
 	};
 	copy_text(&live->id, &live->id_capacity, request->id);
 	copy_text(&live->tenant, &live->tenant_capacity, request->tenant);
@@ -222,7 +224,7 @@ bool kv_live_may_enter(struct kv_engine *engine, uint32_t id, kv_time now)
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
 	const struct kv_admission_hooks *hooks = &use->policy->hooks.admission;
 	struct kv_arrival_view view = {
-		.now = now, .waiting = engine->waiting.count, .waiting_tokens = engine->waiting_tokens,
+		.now = now, .waiting = kv_engine_waiting(engine), .waiting_tokens = engine->waiting_tokens,
 		.running = engine->running_count, .prefill_tokens = engine->state.prefill_tokens, .busy = engine->busy
 	};
 
@@ -254,7 +256,7 @@ void kv_live_enqueue(struct kv_engine *engine, uint32_t id, kv_time now)
 	engine->live[id].queued = now;
 	queue_push(engine, id, queue_rank(engine, id), engine->live[id].index);
 	/* With nobody before it, it waits for the step in flight, whose tokens are given out. */
-	kv_engine_set_waiting(engine, engine->waiting.count == 1 ? KV_WAIT_TOKEN_BUDGET : engine->waiting_reason);
+	kv_engine_set_waiting(engine, kv_engine_waiting(engine) == 1 ? KV_WAIT_TOKEN_BUDGET : engine->waiting_reason);
 	memcpy(engine->live[id].queue_for, engine->reason_time, sizeof engine->reason_time);
 	kv_live_note(engine, id, KV_QUEUED);
 }
@@ -273,8 +275,42 @@ void kv_live_end(struct kv_engine *engine, uint32_t id)
 
 	forget_content(engine, live);
 	live->in_use = false;
-	live->next_free = engine->free_live;
+	if (!live->shell)
+		kv_live_free_shell(engine, id);
+}
+
+void kv_live_free_shell(struct kv_engine *engine, uint32_t id)
+{
+	engine->live[id].shell = false;
+	engine->live[id].next_free = engine->free_live;
 	engine->free_live = id;
+}
+
+static void leave_queue(struct kv_engine *engine, struct kv_live *live)
+{
+	live->shell = true;
+	engine->waiting_shells++;
+	engine->waiting_tokens -= live->prompt + live->generated;
+	kv_engine_set_waiting(engine, engine->waiting_reason);
+}
+
+void kv_live_drop(struct kv_engine *engine, uint32_t id, kv_time now)
+{
+	struct kv_live *live = &engine->live[id];
+
+	kv_engine_event(engine, KV_EVENT_DROP, id, now, live->prompt, 0, kv_reason_name(KV_REASON_DEADLINE));
+	if (live->queued != KV_TIME_NONE)
+		kv_live_note(engine, id, KV_GIVEN_UP);
+	if (live->place != KV_NONE) {
+		kv_live_release(engine, id);
+		kv_running_remove(engine, live->place);
+	} else if (live->queued != KV_TIME_NONE) {
+		leave_queue(engine, live);
+	}
+	engine->head_blocked = false;
+	engine->state.drops++;
+	kv_live_record(engine, id, KV_DROPPED, KV_REASON_DEADLINE, now);
+	kv_engine_update_levels(engine);
 }
 
 static kv_time open_preemption(const struct kv_live *live, kv_time now)

@@ -8,8 +8,12 @@
 uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *request);
 /* Resolves its content and puts it into the waiting queue. */
 void kv_live_enqueue(struct kv_engine *engine, uint32_t live, kv_time now);
-/* Forgets it, after its record. */
+/* Forgets it, after its record. A shell keeps its slot until kv_live_free_shell. */
 void kv_live_end(struct kv_engine *engine, uint32_t live);
+void kv_live_free_shell(struct kv_engine *engine, uint32_t live);
+/* Its client has given up: tells and records it, and takes it out of queue and running list (not while a step is in
+ * flight). What is still referred to by the queue becomes a shell. */
+void kv_live_drop(struct kv_engine *engine, uint32_t live, kv_time now);
 void kv_live_record(struct kv_engine *engine, uint32_t live, enum kv_status status, enum kv_reason reason, kv_time now);
 void kv_live_requeue(struct kv_engine *engine, uint32_t live);
 /* Whether the admission policy lets it into the queue; asked right before. */

@@ -13,7 +13,7 @@
 #include "sim/engine/steady.h"
 #include "sim/base/memory.h"
 
-enum { SEND, ENQUEUE };
+enum { SEND, ENQUEUE, GIVE_UP };
 
 struct simulation {
 	struct kv_engine engine;
@@ -37,19 +37,30 @@ struct simulation {
 
 static void push_event(struct simulation *sim, kv_time time, int64_t kind, uint32_t id)
 {
-	/* Within an instant by index: a request has one event at a time, so the kind only says what to do. */
+	/* Within an instant by index; what one request does, in the order of the kinds. */
 	kv_heap_push(&sim->events, (struct kv_heap_entry){time, (int64_t)sim->engine.live[id].index, (uint64_t)kind, id});
+}
+
+/* True if the request was dropped before what referred to it came to pass. */
+static bool free_shell(struct simulation *sim, uint32_t id)
+{
+	if (!sim->engine.live[id].shell)
+		return false;
+	kv_live_free_shell(&sim->engine, id);
+	return true;
 }
 
 static void release_held(struct simulation *sim)
 {
 	uint32_t id;
 
-	if (sim->held_count == 0)
-		return;
-	id = sim->held[sim->held_first];
-	sim->held_first = (sim->held_first + 1) % sim->held_capacity;
-	sim->held_count--;
+	do {
+		if (sim->held_count == 0)
+			return;
+		id = sim->held[sim->held_first];
+		sim->held_first = (sim->held_first + 1) % sim->held_capacity;
+		sim->held_count--;
+	} while (free_shell(sim, id));
 	sim->engine.state.waiting[KV_WAIT_CLIENT]--;
 	sim->engine.state.in_flight++;
 	push_event(sim, sim->now, SEND, id);
@@ -88,9 +99,35 @@ static void leave(struct simulation *sim, uint32_t id, bool finished)
 	tell_source(sim, index, finished);
 }
 
-static void finished(void *context, uint32_t id)
+static void met_fate(void *context, uint32_t id, bool finished)
 {
-	leave(context, id, true);
+	leave(context, id, finished);
+}
+
+/* A request whose first token has not come by its deadline. In the queue, on the way to it or held back by its client it
+ * goes at once; in a step in flight, at its end. */
+static void give_up(struct simulation *sim, uint32_t id)
+{
+	struct kv_live *live = &sim->engine.live[id];
+	bool sent = live->sent != KV_TIME_NONE;
+	uint64_t index = live->index;
+
+	if (live->place != KV_NONE && sim->step_end != KV_TIME_MAX) {
+		kv_engine_give_up(&sim->engine, id);
+		return;
+	}
+	if (live->queued != KV_TIME_NONE)
+		sim->may_schedule = true;
+	else
+		live->shell = true;
+	kv_live_drop(&sim->engine, id, sim->now);
+	if (sent) {
+		leave(sim, id, false);
+		return;
+	}
+	sim->engine.state.waiting[KV_WAIT_CLIENT]--;
+	kv_live_end(&sim->engine, id);
+	tell_source(sim, index, false);
 }
 
 static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
@@ -144,6 +181,8 @@ static int arrive(struct simulation *sim, struct kv_error *err)
 	sim->arriving = true;
 	sim->engine.state.arrivals++;
 	kv_engine_event(&sim->engine, KV_EVENT_ARRIVE, id, sim->now, sim->engine.live[id].prompt, 0, "");
+	if (sim->engine.live[id].deadline != KV_TIME_MAX)
+		push_event(sim, sim->engine.live[id].deadline, GIVE_UP, id);
 	if (cap != 0 && sim->engine.state.in_flight >= cap) {
 		hold(sim, id);
 	} else {
@@ -163,6 +202,28 @@ static void advance(struct simulation *sim, kv_time time)
 	sim->now = sim->engine.cache.now = time;
 }
 
+/* An event that nothing follows from any more: of a request that was dropped, or a deadline that was met. */
+static bool is_stale(const struct simulation *sim, const struct kv_heap_entry *event)
+{
+	const struct kv_live *live = &sim->engine.live[event->payload];
+
+	if (event->sequence != GIVE_UP)
+		return live->shell;
+	return !live->in_use || live->index != (uint64_t)event->secondary || live->first_token != KV_TIME_NONE ||
+	       live->given_up;
+}
+
+static void discard_stale(struct simulation *sim)
+{
+	while (sim->events.count > 0 && is_stale(sim, kv_heap_peek(&sim->events))) {
+		struct kv_heap_entry event = *kv_heap_peek(&sim->events);
+
+		kv_heap_pop(&sim->events);
+		if (event.sequence != GIVE_UP)
+			kv_live_free_shell(&sim->engine, event.payload);
+	}
+}
+
 static bool arrival_is_first(const struct simulation *sim)
 {
 	const struct kv_heap_entry *event;
@@ -175,8 +236,9 @@ static bool arrival_is_first(const struct simulation *sim)
 	return (int64_t)sim->next.index < event->secondary;
 }
 
-static kv_time next_time(const struct simulation *sim)
+static kv_time next_time(struct simulation *sim)
 {
+	discard_stale(sim);
 	if (arrival_is_first(sim))
 		return sim->next.arrival;
 	return sim->events.count > 0 ? kv_heap_peek(&sim->events)->primary : KV_TIME_MAX;
@@ -192,8 +254,10 @@ static int do_event(struct simulation *sim, struct kv_error *err)
 	kv_heap_pop(&sim->events);
 	if (event.sequence == SEND)
 		send(sim, event.payload);
-	else
+	else if (event.sequence == ENQUEUE)
 		enqueue(sim, event.payload);
+	else
+		give_up(sim, event.payload);
 	return 0;
 }
 
@@ -322,8 +386,8 @@ static int loop(struct simulation *sim, struct kv_error *err)
 			continue;
 		}
 		if (sim->step_end == KV_TIME_MAX && next == KV_TIME_MAX) {
-			if (sim->engine.waiting.count > 0)
-				sim->stopped_by = kv_heap_peek(&sim->engine.waiting)->payload;
+			if (kv_engine_waiting(&sim->engine) > 0)
+				sim->stopped_by = kv_engine_head(&sim->engine);
 			return 0;
 		}
 		if ((next < sim->step_end ? next : sim->step_end) > limit) {
@@ -352,7 +416,7 @@ int kv_simulate(const struct kv_engine_config *config, struct kv_source *source,
 		.source = source, .sink = sink, .options = options, .step_end = KV_TIME_MAX, .stopped_by = KV_NONE
 	};
 	kv_engine_init(&sim->engine, config, sink);
-	sim->engine.fate = finished;
+	sim->engine.fate = met_fate;
 	sim->engine.fate_context = sim;
 	result = read_next(sim, err);
 	if (result == 0)

@@ -90,7 +90,7 @@ void kv_engine_settle_waiting(struct kv_engine *engine)
 void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reason)
 {
 	uint64_t *waiting = engine->state.waiting;
-	uint64_t count = engine->waiting.count;
+	uint64_t count = kv_engine_waiting(engine);
 
 	kv_engine_settle_waiting(engine);
 	engine->waiting_reason = reason;
@@ -136,7 +136,7 @@ static void reorder(struct kv_engine *engine)
 {
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
 	const struct kv_scheduling_hooks *hooks = &use->policy->hooks.scheduling;
-	bool by_hits = hooks->begin != NULL && hooks->begin(use->state, engine->waiting.count);
+	bool by_hits = hooks->begin != NULL && hooks->begin(use->state, kv_engine_waiting(engine));
 
 	if (hooks->running != NULL)
 		show_running(engine, use);
@@ -144,13 +144,25 @@ static void reorder(struct kv_engine *engine)
 		struct kv_heap_entry *entry = &engine->waiting.entry[i];
 		struct kv_rank rank;
 
-		if (entry->primary == INT64_MIN)
+		if (entry->primary == INT64_MIN || engine->live[entry->payload].shell)
 			continue;
 		rank = rank_again(engine, entry->payload, by_hits && engine->caching);
 		entry->primary = rank.primary;
 		entry->secondary = rank.secondary;
 	}
 	kv_heap_rebuild(&engine->waiting);
+}
+
+uint32_t kv_engine_head(struct kv_engine *engine)
+{
+	uint32_t id;
+
+	while (id = kv_heap_peek(&engine->waiting)->payload, engine->live[id].shell) {
+		kv_heap_pop(&engine->waiting);
+		engine->waiting_shells--;
+		kv_live_free_shell(engine, id);
+	}
+	return id;
 }
 
 /* --- the queue ----------------------------------------------------------------------------------------------------- */
@@ -162,7 +174,7 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 	enum kv_reorder order = engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder;
 
 	*evictable = 0;
-	while (engine->waiting.count > 0) {
+	while (kv_engine_waiting(engine) > 0) {
 		uint32_t id;
 		struct kv_live *live;
 		struct kv_fit fit;
@@ -173,7 +185,7 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 			return KV_WAIT_TOKEN_BUDGET;
 		if (order != KV_REORDER_NEVER && (engine->fresh == 0 || order == KV_REORDER_ADMISSION))
 			reorder(engine);
-		id = kv_heap_peek(&engine->waiting)->payload;
+		id = kv_engine_head(engine);
 		live = &engine->live[id];
 		kv_live_lookup(engine, id, &fit);
 		fit.tokens = kv_engine_tokens_wanted(engine, live->prompt + live->generated - fit.hit_tokens);

@@ -1004,6 +1004,35 @@ static void finish(struct oracle_engine *engine, struct oracle_request *request,
 	oracle_list_append(finished, request);
 }
 
+static void drop(struct oracle_engine *engine, struct oracle_request *request, struct oracle_list *finished)
+{
+	oracle_emit(engine, KV_EVENT_DROP, request, request->prompt_tokens, 0, kv_reason_name(KV_REASON_DEADLINE));
+	note(engine, request, KV_GIVEN_UP);
+	free_request(engine, request);
+	engine->state.drops++;
+	engine->state.in_flight--;
+	request->record.status = KV_DROPPED;
+	request->record.reason = KV_REASON_DEADLINE;
+	oracle_list_append(finished, request);
+}
+
+void oracle_engine_forget(struct oracle_engine *engine, struct oracle_request *request)
+{
+	size_t at = position(&engine->waiting, request);
+
+	if (request->record.queued == KV_TIME_NONE)
+		return;
+	note(engine, request, KV_GIVEN_UP);
+	if (at == engine->waiting.count) {
+		free_request(engine, request);
+		oracle_list_remove(&engine->running, request);
+		return;
+	}
+	oracle_list_remove_at(&engine->waiting, at);
+	if (at < engine->returned)
+		engine->returned--;
+}
+
 static void forget_lone_preemptions(struct oracle_engine *engine)
 {
 	for (size_t i = 0; i < engine->running.count; i++)
@@ -1032,6 +1061,11 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 {
 	size_t before = finished->count;
 
+	for (size_t i = 0; i < engine->running.count; i++) {
+		const struct oracle_request *request = engine->running.items[i];
+
+		engine->step.output_tokens -= request->given_up && emits_token(request);
+	}
 	if (engine->sink->step != NULL)
 		engine->sink->step(engine->sink->self, &engine->step);
 	if (engine->step.scheduled_tokens > 0)
@@ -1044,6 +1078,10 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 
 		request->fresh = false;
 		settle_computed(engine, request);
+		if (request->given_up) {
+			drop(engine, request, finished);
+			continue;
+		}
 		if (token)
 			deliver_token(engine, request);
 		if (caught_up && request->generated == request->outputs)

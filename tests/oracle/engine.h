@@ -33,6 +33,7 @@ struct oracle_request {
 	uint32_t generated;
 	uint32_t generated_before;    /* its last admission */
 	bool fresh;                   /* admitted in the step that is being made */
+	bool given_up;                /* its deadline has passed while a step was in flight */
 	uint64_t computed;            /* tokens with KV, hits included */
 	uint64_t scheduled;           /* in the step that is being made or played */
 	uint64_t highest;             /* tokens that it ever had computed */
@@ -78,9 +79,11 @@ void oracle_engine_advance(struct oracle_engine *engine, kv_time time);
 bool oracle_engine_may_enter(const struct oracle_engine *engine, struct oracle_request *request);
 /* The request enters the waiting queue. */
 void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *request);
+/* Takes a request that was dropped out of the queue or the running list. */
+void oracle_engine_forget(struct oracle_engine *engine, struct oracle_request *request);
 /* One scheduling. A step begins if anything was scheduled or preempted; otherwise false. */
 bool oracle_engine_begin_step(struct oracle_engine *engine);
-/* Delivers tokens; finished requests are appended to the list. */
+/* Delivers tokens; finished and given up requests are appended to the list. */
 void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *finished);
 /* Brings the levels of engine->state up to date. */
 void oracle_engine_count(struct oracle_engine *engine);

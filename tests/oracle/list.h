@@ -2,6 +2,7 @@
 #ifndef KV_TESTS_ORACLE_LIST_H
 #define KV_TESTS_ORACLE_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,14 @@ static inline void oracle_list_remove(struct oracle_list *list, const void *item
 			oracle_list_remove_at(list, i);
 			return;
 		}
+}
+
+static inline bool oracle_list_contains(const struct oracle_list *list, const void *item)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == item)
+			return true;
+	return false;
 }
 
 static inline void oracle_list_fini(struct oracle_list *list)

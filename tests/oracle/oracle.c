@@ -174,10 +174,48 @@ static void refuse(struct run *run, struct oracle_request *request, enum kv_reas
 	tell_fate(run, request);
 }
 
+/* What lasts when a request meets its fate. */
+static void close_preemption(struct run *run, struct oracle_request *request)
+{
+	kv_time away = run->engine.now - request->preempted_at;
+
+	if (!request->was_preempted)
+		return;
+	request->record.preempted += away;
+	if (request->generated == 0)
+		request->record.preempted_before_first += away;
+}
+
+/* Wherever it is, unless it runs in a step in flight: then at the end of that. */
+static void give_up(struct run *run, struct oracle_request *request)
+{
+	struct kv_state *state = &run->engine.state;
+
+	if (oracle_list_contains(&run->engine.running, request) && run->engine.in_step) {
+		request->given_up = true;
+		return;
+	}
+	oracle_emit(&run->engine, KV_EVENT_DROP, request, request->prompt_tokens, 0, kv_reason_name(KV_REASON_DEADLINE));
+	if (oracle_list_contains(&run->held, request)) {
+		oracle_list_remove(&run->held, request);
+		state->waiting[KV_WAIT_CLIENT]--;
+	} else {
+		state->in_flight--;
+	}
+	if (oracle_list_contains(&run->travelling, request))
+		oracle_list_remove(&run->travelling, request);
+	run->woken |= request->record.queued != KV_TIME_NONE;
+	oracle_engine_forget(&run->engine, request);
+	close_preemption(run, request);
+	state->drops++;
+	request->record.status = KV_DROPPED;
+	request->record.reason = KV_REASON_DEADLINE;
+	tell_source(run, request->index, false);
+	tell_fate(run, request);
+}
+
 static void leave_unfinished(struct run *run, enum kv_reason reason)
 {
-	kv_time now = run->engine.now;
-
 	while (run->unfinished.count > 0) {
 		struct oracle_request *first = run->unfinished.items[0];
 
@@ -185,11 +223,7 @@ static void leave_unfinished(struct run *run, enum kv_reason reason)
 			if (((struct oracle_request *)run->unfinished.items[i])->index < first->index)
 				first = run->unfinished.items[i];
 		first->record.reason = reason;
-		if (first->was_preempted) {
-			first->record.preempted += now - first->preempted_at;
-			if (first->generated == 0)
-				first->record.preempted_before_first += now - first->preempted_at;
-		}
+		close_preemption(run, first);
 		tell_fate(run, first);
 	}
 }
@@ -293,13 +327,34 @@ static void enqueue_due(struct run *run, size_t place)
 	enqueue(run, request);
 }
 
-/* What happens at this instant before a step, by index: arrivals, what clients have held back and may send now, and what
- * reaches the queue. */
+static bool waits_for_deadline(const struct oracle_request *request)
+{
+	return request->deadline != KV_TIME_MAX && request->record.first_token == KV_TIME_NONE && !request->given_up;
+}
+
+/* Of those whose deadline has come the one of the smallest index, or NULL. */
+static struct oracle_request *first_late(const struct run *run)
+{
+	struct oracle_request *first = NULL;
+
+	for (size_t i = 0; i < run->unfinished.count; i++) {
+		struct oracle_request *request = run->unfinished.items[i];
+
+		if (waits_for_deadline(request) && request->deadline <= run->engine.now &&
+		    (first == NULL || request->index < first->index))
+			first = request;
+	}
+	return first;
+}
+
+/* What happens at this instant before a step, by index: arrivals, what clients have held back and may send now, what reaches
+ * the queue, and then who gives up. */
 static void play_clients(struct run *run)
 {
 	for (;;) {
 		size_t place = first_to_send(run), due = first_due(run);
-		uint64_t held = UINT64_MAX, travelled = UINT64_MAX, arriving = UINT64_MAX;
+		uint64_t held = UINT64_MAX, travelled = UINT64_MAX, arriving = UINT64_MAX, late = UINT64_MAX;
+		struct oracle_request *gives_up = first_late(run);
 
 		if (place < run->held.count)
 			held = ((struct oracle_request *)run->held.items[place])->index;
@@ -307,7 +362,11 @@ static void play_clients(struct run *run)
 			travelled = ((struct oracle_request *)run->travelling.items[due])->index;
 		if (run->next != NULL && run->pending.arrival <= run->engine.now)
 			arriving = run->next->index;
-		if (held < arriving && held < travelled)
+		if (gives_up != NULL)
+			late = gives_up->index;
+		if (late < held && late < travelled && late < arriving)
+			give_up(run, gives_up);
+		else if (held < arriving && held < travelled)
 			send_held(run, place);
 		else if (travelled < arriving)
 			enqueue_due(run, due);
@@ -336,6 +395,9 @@ static kv_time next_instant(const struct run *run)
 		time = earlier(time, run->pending.arrival);
 	for (size_t i = 0; i < run->travelling.count; i++)
 		time = earlier(time, queue_time(run, run->travelling.items[i]));
+	for (size_t i = 0; i < run->unfinished.count; i++)
+		if (waits_for_deadline(run->unfinished.items[i]))
+			time = earlier(time, ((struct oracle_request *)run->unfinished.items[i])->deadline);
 	return time;
 }
 
@@ -347,7 +409,7 @@ static void end_step(struct run *run)
 	for (size_t i = 0; i < finished.count; i++) {
 		struct oracle_request *request = finished.items[i];
 
-		tell_source(run, request->index, true);
+		tell_source(run, request->index, request->record.status == KV_FINISHED);
 		tell_fate(run, request);
 	}
 	oracle_list_fini(&finished);
