@@ -62,8 +62,8 @@ static const struct {
 	const char *what;
 } resources[RESOURCES] = {
 	{"blocks", "KV cache blocks"},
-	{"sequence_slots", "Sequence slots (max_num_seqs)"},
-	{"token_budget", "Compute: the token budget of each step (max_num_batched_tokens)"}
+	{"sequence_slots", "sequence slots (max_num_seqs)"},
+	{"token_budget", "compute (the token budget of each step, max_num_batched_tokens)"}
 };
 
 static double bound_share(const json_t *facts, enum resource resource)
@@ -84,6 +84,18 @@ static enum resource binding_resource(const json_t *facts)
 		if (bound_share(facts, i) > bound_share(facts, most))
 			most = i;
 	return bound_share(facts, most) < negligible ? RESOURCES : most;
+}
+
+/* Another one that counts as well: waited for at least half as long. RESOURCES if there is none. */
+static enum resource second_resource(const json_t *facts, enum resource first)
+{
+	enum resource most = RESOURCES;
+
+	for (int i = 0; i < RESOURCES && first != RESOURCES; i++)
+		if (i != (int)first && 2 * bound_share(facts, i) >= bound_share(facts, first) &&
+		    (most == RESOURCES || bound_share(facts, i) > bound_share(facts, most)))
+			most = i;
+	return most;
 }
 
 static void add_occupancy(const json_t *facts, json_t *finding)
@@ -150,30 +162,33 @@ static void add_takers(const json_t *facts, json_t *finding, enum resource resou
 	}
 	if (largest == NULL || json_array_size(crowds) < 2)
 		return;
-	say(finding, "evidence", "%s %s took most of it: %.0f %% of all %s, with %.0f %% of the requests.", label,
+	say(finding, "evidence", "%s %s took most: %.0f %% of all %s, with %.0f %% of the requests.", label,
 	    kv_facts_text(largest, "name"), share(most, total),
 	    resource == BUDGET ? "prompt tokens that had to be computed" : "block-seconds",
 	    share(kv_facts_number(largest, "requests"), requests));
+}
+
+static void add_all_takers(const json_t *facts, json_t *finding, enum resource resource)
+{
+	add_takers(facts, finding, resource, "kvsim/length_classes", "Prompts of");
+	add_takers(facts, finding, resource, "kvsim/tenants", "Tenant");
 }
 
 static void add_largest(const json_t *facts, json_t *finding)
 {
 	const json_t *largest = kv_facts_at(facts, "kvsim/largest_at_peak");
 	double pool = kv_facts_number(facts, "kvsim/usable_blocks");
-	char names[256] = "";
+	char names[400] = "";
 	const json_t *request;
-	double blocks = 0;
 	size_t used = 0, i;
 
-	json_array_foreach(largest, i, request) {
-		blocks += kv_facts_number(request, "blocks");
+	json_array_foreach(largest, i, request)
 		if (i < 3 && used < sizeof names)
-			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s (%.0f)", i > 0 ? ", " : "",
-			                         kv_facts_text(request, "request_id"), kv_facts_number(request, "blocks"));
-	}
+			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s (%.0f blocks at its end, %.1f %% of the pool)",
+			                         i > 0 ? ", " : "", kv_facts_text(request, "request_id"),
+			                         kv_facts_number(request, "blocks"), share(kv_facts_number(request, "blocks"), pool));
 	if (json_array_size(largest) > 0)
-		say(finding, "evidence", "The %zu largest requests at the peak grow to %.1f %% of the pool between them; in blocks: %s%s.",
-		    json_array_size(largest), share(blocks, pool), names, json_array_size(largest) > 3 ? ", ..." : "");
+		say(finding, "evidence", "The largest requests at the peak, shared blocks included: %s.", names);
 }
 
 static void add_preemptions(const json_t *facts, json_t *finding)
@@ -192,7 +207,7 @@ static void advise_blocks(const json_t *facts, json_t *finding)
 
 	say(finding, "change", "More blocks: more or larger GPUs, a higher --gpu-memory-utilization, an fp8 KV cache "
 	    "(--kv-cache-dtype), quantized weights.");
-	say(finding, "change", "Fewer blocks a request: the few long ones above decide; a smaller --max-model-len, or a replica "
+	say(finding, "change", "Fewer blocks a request: the few long ones named in the evidence decide; a smaller --max-model-len, or a replica "
 	    "of their own, takes them out of the others' way.");
 	if (share(unfilled, pinned) > 20)
 		say(finding, "change", "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer to the "
@@ -207,10 +222,10 @@ static void advise_cache_for_compute(const json_t *facts, json_t *finding)
 	double evicted = share(kv_facts_number(facts, "kvsim/miss_tokens/evicted"), queried);
 
 	if (evicted >= 5)
-		say(finding, "change", "More KV cache helps this queue only through hits: %.1f %% of the prompt tokens had been evicted "
-		    "and were computed again. Room to run more requests at once is not what it waits for.", evicted);
+		say(finding, "change", "Waits for compute get shorter with more KV cache only through hits: %.1f %% of the prompt tokens "
+		    "had been evicted and were computed again.", evicted);
 	else
-		say(finding, "change", "More KV cache would not shorten this queue: it waits for compute.");
+		say(finding, "change", "Waits for compute do not get shorter with more KV cache.");
 }
 
 static void advise(const json_t *facts, json_t *finding, enum resource resource)
@@ -220,7 +235,7 @@ static void advise(const json_t *facts, json_t *finding, enum resource resource)
 	} else if (resource == SLOTS) {
 		say(finding, "change", "Raise --max-num-seqs: the pool still had %.1f %% free or reusable on average.",
 		    100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks")));
-		say(finding, "change", "More KV cache would not shorten this queue.");
+		say(finding, "change", "Waits for slots do not get shorter with more KV cache.");
 	} else if (resource == BUDGET) {
 		say(finding, "change", "More compute: more or faster GPUs, or a larger --max-num-batched-tokens if longer steps are "
 		    "acceptable for decoding requests.");
@@ -247,23 +262,31 @@ static json_t *find_exhausted(const json_t *facts)
 {
 	json_t *finding = new_finding("What was exhausted?");
 	enum resource resource = binding_resource(facts);
+	enum resource second = second_resource(facts, resource);
 
 	if (json_is_true(kv_facts_at(facts, "kvsim/stalled")))
 		judge_stopped(facts, finding);
 	else if (resource == RESOURCES)
 		give_verdict(finding, "Nothing: the queue was empty for %.1f %% of the time.",
 		             100 - bound_share(facts, BLOCKS) - bound_share(facts, SLOTS) - bound_share(facts, BUDGET));
-	else
-		give_verdict(finding, "%s. The queue waited for that during %.1f %% of the time.", resources[resource].what,
+	else if (second == RESOURCES)
+		give_verdict(finding, "The queue waited for %s during %.1f %% of the time.", resources[resource].what,
 		             bound_share(facts, resource));
+	else
+		give_verdict(finding, "Two things: the queue waited for %s during %.1f %% of the time, and for %s during %.1f %%.",
+		             resources[resource].what, bound_share(facts, resource), resources[second].what,
+		             bound_share(facts, second));
 	add_overload(facts, finding);
 	add_queue(facts, finding);
 	add_occupancy(facts, finding);
-	add_takers(facts, finding, resource, "kvsim/length_classes", "Prompts of");
-	add_takers(facts, finding, resource, "kvsim/tenants", "Tenant");
+	add_all_takers(facts, finding, resource);
+	if (second != RESOURCES)
+		add_all_takers(facts, finding, second);
 	add_largest(facts, finding);
 	add_preemptions(facts, finding);
 	advise(facts, finding, resource);
+	if (second != RESOURCES)
+		advise(facts, finding, second);
 	return finding;
 }
 
@@ -411,6 +434,16 @@ static int main_part(const json_t *parts_ms)
 	return most;
 }
 
+static int second_part(const json_t *parts_ms, int most)
+{
+	int second = most == 0;
+
+	for (int i = 0; i < PARTS; i++)
+		if (i != most && part_ms(parts_ms, i) > part_ms(parts_ms, second))
+			second = i;
+	return second;
+}
+
 static void add_band(json_t *finding, const json_t *band)
 {
 	const json_t *ms = kv_facts_at(band, "mean_ms");
@@ -460,11 +493,11 @@ static void add_worst(const json_t *facts, json_t *finding)
 static void advise_part(json_t *finding, const char *part)
 {
 	if (strcmp(part, "queue_blocks") == 0)
-		say(finding, "change", "The queue waits for blocks: what helps is listed under what was exhausted.");
+		say(finding, "change", "Waiting for blocks: what helps stands under what was exhausted.");
 	else if (strcmp(part, "queue_sequence_slots") == 0)
-		say(finding, "change", "The queue waits for sequence slots: raise --max-num-seqs. More KV cache would not shorten it.");
+		say(finding, "change", "Waiting for sequence slots: raise --max-num-seqs. More KV cache would not shorten it.");
 	else if (strcmp(part, "queue_token_budget") == 0)
-		say(finding, "change", "The queue waits for compute: what helps is listed under what was exhausted.");
+		say(finding, "change", "Waiting for compute: what helps stands under what was exhausted.");
 	else if (strcmp(part, "prefill_own") == 0)
 		say(finding, "change", "Computing the prompt itself dominates: more or faster GPUs, more prefix hits, shorter prompts.");
 	else if (strcmp(part, "prefill_others") == 0)
@@ -483,23 +516,28 @@ static json_t *find_late_tokens(const json_t *facts)
 	const json_t *ms = kv_facts_at(all, "mean_ms");
 	double mean = kv_facts_number(facts, "mean_ttft_ms");
 	double wait = kv_facts_number(facts, "kvsim/ttft_parts/client_wait/mean_ms");
-	char average[32], tail[32];
-	int most;
+	char average[32], tail[32], rest[128] = "";
+	int most, second;
 
 	if (kv_facts_number(all, "requests") == 0) {
 		give_verdict(finding, "No request got a first token.");
 		return finding;
 	}
 	most = main_part(ms);
-	give_verdict(finding, "First tokens took %s on average and %s at P99; %.0f %% of the mean is %s.",
+	second = second_part(ms, most);
+	if (share(part_ms(ms, second), mean) >= 20)
+		snprintf(rest, sizeof rest, ", %.0f %% %s", share(part_ms(ms, second), mean), parts[second].what);
+	give_verdict(finding, "First tokens took %s on average and %s at P99; %.0f %% of the mean is %s%s.",
 	             duration_text(average, mean), duration_text(tail, kv_facts_number(facts, "kvsim/p99_ttft_ms")),
-	             share(part_ms(ms, most), mean), parts[most].what);
+	             share(part_ms(ms, most), mean), parts[most].what, rest);
 	if (wait > 0)
 		say(finding, "evidence", "Before sending, clients waited %s on average for their own concurrency cap; that is not part "
 		    "of TTFT.", duration_text(average, wait));
 	add_bands(facts, finding);
 	add_worst(facts, finding);
 	advise_part(finding, parts[most].key);
+	if (rest[0] != '\0')
+		advise_part(finding, parts[second].key);
 	return finding;
 }
 

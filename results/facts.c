@@ -198,6 +198,7 @@ static void set_occupancy(json_t *object, const struct kv_summary *summary, cons
 	set_count(object, "peak_pinned_blocks", levels->max[KV_LEVEL_PINNED]);
 	set_seconds(object, "peak_pinned_s", summary->peak_time);
 	set_count(object, "peak_cached_blocks", levels->max[KV_LEVEL_CACHED]);
+	set_count(object, "peak_free_blocks", levels->max[KV_LEVEL_FREE]);
 	set_real(object, "peak_filled_blocks", (double)levels->max[KV_LEVEL_FILLED] / slots);
 	set_real(object, "peak_reserved_blocks", (double)levels->max[KV_LEVEL_RESERVED] / slots);
 	set_real(object, "peak_waste_blocks", (double)levels->max[KV_LEVEL_WASTE] / slots);

@@ -30,14 +30,20 @@ static void put_text(struct kv_output *out, const char *text)
 	}
 }
 
-/* Prose with options in it, which stay in one piece. */
+/* Prose with options in it, which stay in one piece, as numbers and their percent signs do. */
 static void put_prose(struct kv_output *out, const char *text)
 {
 	char word[128];
 
 	while (*text != '\0') {
 		size_t option = strncmp(text, "--", 2) == 0 ? strspn(text, "-abcdefghijklmnopqrstuvwxyz") : 0;
-		size_t length = option > 0 ? option : 1 + strcspn(text + 1, "-");
+		size_t length = option > 0 ? option : 1 + strcspn(text + 1, "- ");
+
+		if (strncmp(text, " %", 2) == 0) {
+			kv_output_text(out, "&nbsp;%");
+			text += 2;
+			continue;
+		}
 
 		length = length < sizeof word ? length : sizeof word - 1;
 		snprintf(word, length + 1, "%s", text);
@@ -232,7 +238,7 @@ static void put_verdict(struct kv_output *out, const json_t *facts)
 		put_prose(out, kv_facts_text(finding, "verdict"));
 		kv_output_text(out, "</p>\n");
 		put_list(out, kv_facts_at(finding, "change"), "What would change it");
-		kv_output_text(out, "<details><summary>Evidence</summary>\n");
+		kv_output_text(out, "<details open><summary>Evidence</summary>\n");
 		put_list(out, kv_facts_at(finding, "evidence"), "From this run");
 		kv_output_text(out, "</details></article>\n");
 	}
