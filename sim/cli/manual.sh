@@ -1,6 +1,6 @@
 # Writes the manual page of a command from its own --help: manual.sh HELP2MAN KVSIM VERSION INCLUDE OUTPUT. INCLUDE is
 # named after the page, the page after its command with dashes between words; what the program cannot say stands in INCLUDE
-# and in manual.x beside it.
+# and in manual.x beside it. See also: the pages of all other files like INCLUDE in its folder.
 set -eu
 page=$(basename "$4" .x)
 
@@ -35,3 +35,9 @@ ARGP_HELP_FMT=header-col=0,rmargin=200 \
 if [ -n "$command" ]; then
 	sed -i "/^\.B kvsim$/{N;s|\n\\\\fI\\\\,$command \\\\/\\\\fR| $command\n|;}" "$5"
 fi
+{
+	echo '.SH "SEE ALSO"'
+	for other in "$(dirname "$4")"/kvsim*.x; do
+		[ "$other" = "$4" ] || basename "$other" .x
+	done | sed 's/-/\\-/g; s/^/.BR /; s/$/ (1),/; $s/,$//'
+} >>"$5"
