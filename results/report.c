@@ -44,7 +44,6 @@ static void put_prose(struct kv_output *out, const char *text)
 			text += 2;
 			continue;
 		}
-
 		length = length < sizeof word ? length : sizeof word - 1;
 		snprintf(word, length + 1, "%s", text);
 		kv_output_text(out, option > 0 ? "<code>" : "");
@@ -606,7 +605,20 @@ static void put_step_times(struct kv_output *out, const json_t *facts)
 	kv_output_text(out, ". Near saturation queues amplify errors of step times.");
 }
 
-static void put_assumptions(struct kv_output *out, const json_t *facts)
+static void put_assumed_values(struct kv_output *out, const json_t *manifest)
+{
+	const json_t *value;
+	size_t i;
+
+	kv_output_text(out, "</li><li>Assumed: what the memory table calls assumed, and the cache starts cold");
+	json_array_foreach(kv_facts_at(manifest, "assumptions"), i, value) {
+		kv_output_text(out, i > 0 ? "; " : ". Values that nothing gave: ");
+		put_text(out, json_string_value(value));
+	}
+	kv_output_text(out, ".</li>");
+}
+
+static void put_assumptions(struct kv_output *out, const json_t *facts, const json_t *manifest)
 {
 	bool fixed = kv_facts_text(facts, "kvsim/latency") != NULL && strncmp(kv_facts_text(facts, "kvsim/latency"), "fixed", 5) == 0;
 
@@ -617,7 +629,7 @@ static void put_assumptions(struct kv_output *out, const json_t *facts)
 		kv_output_text(out, "Step times are given (latency fixed): times are not those of any hardware.");
 	else
 		put_step_times(out, facts);
-	kv_output_text(out, "</li><li>Assumed: what the memory table calls assumed. The cache starts cold.</li>");
+	put_assumed_values(out, manifest);
 	if (json_is_false(kv_facts_at(facts, "kvsim/trace_has_prefixes")))
 		kv_output_text(out, "<li>The trace does not say what prompts share: all count as unique.</li>");
 	kv_output_text(out, "</ul>\n");
@@ -647,7 +659,7 @@ static void put_basis(struct kv_output *out, const json_t *facts, const json_t *
 	put_pool(out, facts);
 	put_policies(out, facts);
 	kv_output_text(out, "</div>\n");
-	put_assumptions(out, facts);
+	put_assumptions(out, facts, manifest);
 	put_definitions(out);
 	put_command(out, manifest);
 	end_section(out);

@@ -211,7 +211,7 @@
 		draw("grid", rows, series, {
 			logx: true, logy: true, log: true, x: short, format: milliseconds, width: 64,
 			xlabel: "prompt tokens", more: {
-				strokeWidth: 0, drawPoints: true, fillAlpha: 0.5, legendFormatter: function () { return ""; },
+				strokeWidth: 0, drawPoints: true, xRangePad: 12, yRangePad: 12, fillAlpha: 0.5, legendFormatter: function () { return ""; },
 				drawHighlightPointCallback: function () {},
 				drawPointCallback: function (g, name, ctx, cx, cy, fill, radius, index) {
 					var column = g.getLabels().indexOf(name);
