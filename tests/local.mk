@@ -27,6 +27,7 @@ KV_CLI_TESTS = \
 	%D%/cli/check_log.sh \
 	%D%/cli/calibrate.sh \
 	%D%/cli/compare.sh \
+	%D%/cli/engines.sh \
 	%D%/cli/help.sh \
 	%D%/cli/interrupt.sh \
 	%D%/cli/knobs.sh \

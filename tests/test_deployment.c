@@ -122,8 +122,8 @@ static const struct {
 	  "--latency fixed:DURATION" },
 	{ "model=llama-3.1-8b engine.profile=vllm", KV_EXIT_USAGE,
 	  "--set engine.profile: unknown engine profile 'vllm': valid "
-	  "are eager-2023, llama.cpp-2026-08, sglang-2026-07, trtllm-2024, trtllm-2026-08, trtllm-guaranteed-no-evict, vllm-0.11, "
-	  "vllm-0.19, vllm-0.5, vllm-2026-08" },
+	  "are eager-2023, llama.cpp-2026-08, orca-max, orca-oracle, orca-pow2, sglang-2026-07, static-batching, trtllm-2024, "
+	  "trtllm-2026-08, trtllm-guaranteed-no-evict, trtllm-max-utilization, vllm-0.11, vllm-0.19, vllm-0.5, vllm-2026-08" },
 	{ "model=llama-3.1-8b hardware=no/such.yaml", KV_EXIT_MISSING,
 	  "--set hardware: no/such.yaml: No such file or directory" },
 	{ "model=llama-3.1-8b latency.backend=fixed:1ms engine.num_gpu_blocks_override=1", KV_EXIT_USAGE,

@@ -241,7 +241,7 @@ END_TEST
 
 START_TEST(a_profile_for_sizing_only_does_not_run)
 {
-	set("model=llama-3.1-8b hardware=h100-sxm engine.profile=sglang-2026-07 policies.allocation=paged");
+	set("model=llama-3.1-8b hardware=h100-sxm engine.profile=llama.cpp-2026-08 policies.allocation=paged");
 	ck_assert(kv_deployment_init(&deployment, &scenario, &err) != 0);
 	ck_assert_ptr_nonnull(strstr(err.text, "kvsim size only"));
 }

@@ -346,6 +346,8 @@ static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error
 	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || build_latency(d, s, err))
 		return -1;
 	fill_config(d, s);
+	if (d->profile->approximate != NULL)
+		kv_remark(&d->warnings, "profile %s is approximate: %s", d->profile->name, d->profile->approximate);
 	tell_assumptions(d, s);
 	return 0;
 }

@@ -178,7 +178,7 @@ static int read_rows(const struct kv_node *root, struct kv_engine_profile *profi
 static int read_profile(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
 	static const char *const keys[] = { "summary", "source",  "engine",  "policies",  "switches",
-		                            "sizing",  "devices", "implies", "overheads", "efficiency" };
+		                            "sizing",  "devices", "implies", "overheads", "efficiency", "approximate" };
 
 	if (kv_node_expect_keys(root, keys, LENGTH(keys), KV_EXIT_DATA, err) ||
 	    read_text(root, "summary", &profile->summary, err) || read_text(root, "source", &profile->source, err) ||
@@ -187,7 +187,8 @@ static int read_profile(const struct kv_node *root, struct kv_engine_profile *pr
 		return -1;
 	if (read_switches(root, profile, err) || read_sizing(root, profile, err) || read_rows(root, profile, err))
 		return -1;
-	if (read_efficiency(root, &profile->efficiency, err))
+	if (read_efficiency(root, &profile->efficiency, err) ||
+	    (kv_node_get(root, "approximate") != NULL && read_text(root, "approximate", &profile->approximate, err)))
 		return -1;
 	profile->has_overheads = kv_node_get(root, "overheads") != NULL;
 	if (profile->sizes_only && !profile->has_overheads)

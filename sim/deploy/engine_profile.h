@@ -4,6 +4,7 @@
  * `devices`, more of them by GPU (the first row whose `when` holds counts); `implies`, what one setting says about
  * another that was not given; `switches`, what no key can change; `sizing`, how it draws up its memory budget;
  * `overheads`, the engine's part of a step's time (neither these nor policies where sizing says sizes_only);
+ * `approximate`, where it is known to differ from the engine (a warning of every run);
  * `efficiency`, where its kernels reach other shares of the data sheet than those that the hardware profile names.
  */
 #ifndef KV_SIM_ENGINE_PROFILE_H
@@ -20,6 +21,7 @@
 struct kv_engine_profile {
 	char *name;
 	const char *summary, *source;
+	const char *approximate;   /* where it is known to differ from the engine; NULL = it is not */
 	bool null_block;           /* one block of the pool is never given out */
 	bool blank_blocks_first;   /* unhashed freed blocks go to the head of the free queue */
 	bool override_is_checked;  /* one request of max_model_len must fit a block override too */

@@ -76,10 +76,15 @@ KV_HARDWARE_PROFILES = \
 KV_ENGINE_PROFILES = \
 	%D%/engines/eager-2023.yaml \
 	%D%/engines/llama.cpp-2026-08.yaml \
+	%D%/engines/orca-max.yaml \
+	%D%/engines/orca-oracle.yaml \
+	%D%/engines/orca-pow2.yaml \
 	%D%/engines/sglang-2026-07.yaml \
+	%D%/engines/static-batching.yaml \
 	%D%/engines/trtllm-2024.yaml \
 	%D%/engines/trtllm-2026-08.yaml \
 	%D%/engines/trtllm-guaranteed-no-evict.yaml \
+	%D%/engines/trtllm-max-utilization.yaml \
 	%D%/engines/vllm-0.11.yaml \
 	%D%/engines/vllm-0.19.yaml \
 	%D%/engines/vllm-0.5.yaml \

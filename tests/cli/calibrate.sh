@@ -114,8 +114,8 @@ kvsim: nosuch.csv: No such file or directory
 END
 run calibrate --score eight.csv
 expect_line 'an unknown card without a profile' 64 "unknown hardware 'my-card'"
-run calibrate --score eight.csv --hardware my-card.yaml --engine sglang-2026-07
-expect_line 'an engine without step times' 64 'engine profile sglang-2026-07 has no step times'
+run calibrate --score eight.csv --hardware my-card.yaml --engine llama.cpp-2026-08
+expect_line 'an engine without step times' 64 'engine profile llama.cpp-2026-08 has no step times'
 run calibrate --score eight.csv --hardware my-card.yaml --where gpu=other
 expect_line 'no row passes' 64 'no row passes --where'
 finish

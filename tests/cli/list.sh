@@ -6,10 +6,15 @@ expect 'engines' 0 <<END
 name                        summary
 eager-2023                  an eager engine of 2023 (step times only)
 llama.cpp-2026-08           llama.cpp of 2026-08 (sizing only)
-sglang-2026-07              SGLang, main branch of 2026-07-20 (sizing only)
+orca-max                    Orca, reserving the longest context for every request
+orca-oracle                 Orca, reserving exactly the output (oracle)
+orca-pow2                   Orca, reserving the output rounded up to a power of two (oracle)
+sglang-2026-07              SGLang, main branch of 2026-07-20 (approximate)
+static-batching             static batches, reserving the longest context for every request
 trtllm-2024                 TensorRT-LLM of 2024 (step times only)
 trtllm-2026-08              TensorRT-LLM of 2026-08 (sizing only)
 trtllm-guaranteed-no-evict  TensorRT-LLM 1.x, GUARANTEED_NO_EVICT
+trtllm-max-utilization      TensorRT-LLM 1.x, MAX_UTILIZATION
 vllm-0.11                   vLLM 0.11 of October 2025
 vllm-0.19                   vLLM 0.19 of April 2026
 vllm-0.5                    vLLM 0.4 and 0.5 of 2024 (step times only)
