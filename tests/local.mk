@@ -17,6 +17,7 @@ liboracle_a_SOURCES = \
 	%D%/oracle/engine.c %D%/oracle/engine.h \
 	%D%/oracle/list.h \
 	%D%/oracle/oracle.c %D%/oracle/oracle.h \
+	%D%/oracle/radix.c %D%/oracle/radix.h \
 	%D%/random_workload.c %D%/random_workload.h \
 	%D%/run_log.c %D%/run_log.h \
 	%D%/workload.c %D%/workload.h
@@ -48,7 +49,7 @@ dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)
 
 noinst_PROGRAMS += replay_vectors
-replay_vectors_SOURCES = %D%/replay_vectors.c
+replay_vectors_SOURCES = %D%/replay_vectors.c %D%/replay_radix.c %D%/replay_radix.h
 replay_vectors_LDADD = liboracle.a $(KV_LIBS)
 dist_check_SCRIPTS += %D%/vectors.sh
 TESTS += %D%/vectors.sh
@@ -118,6 +119,11 @@ KV_CHECK_TESTS += test_ghosts
 test_ghosts_SOURCES = %D%/test_ghosts.c %D%/support.h
 test_ghosts_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_ghosts_LDADD = $(KV_TEST_LIBS)
+
+KV_CHECK_TESTS += test_radix
+test_radix_SOURCES = %D%/test_radix.c %D%/support.h
+test_radix_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_radix_LDADD = liboracle.a $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h

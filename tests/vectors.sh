@@ -1,7 +1,7 @@
 #!/bin/sh
 # The decisions of real engines, file by file, on both engines (replay_vectors). TAP on stdout.
-files="vllm.jsonl vllm-hybrid.jsonl mooncake-conv0.json mooncake-conv0_tight.json mooncake-synth0.json"
-echo 1..10
+files="vllm.jsonl vllm-hybrid.jsonl mooncake-conv0.json mooncake-conv0_tight.json mooncake-synth0.json sglang-radix.jsonl"
+echo 1..12
 number=0
 for file in $files; do
 	for engine in production oracle; do

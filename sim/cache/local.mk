@@ -8,4 +8,5 @@ libkvsim_a_SOURCES += \
 	%D%/eviction_order.c \
 	%D%/extent.c \
 	%D%/ghosts.c %D%/ghosts.h \
-	%D%/prefix_lookup.c
+	%D%/prefix_lookup.c \
+	%D%/radix.c %D%/radix.h

@@ -1,0 +1,435 @@
+#include "config.h"
+
+#include "sim/cache/radix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "sim/base/memory.h"
+#include "sim/base/units.h"
+
+enum { NONE = UINT32_MAX, FIRST_SLOTS = 1024 };
+
+/* A place in a list of pieces: `offset` tokens into piece `at`. */
+struct cursor {
+	const struct kv_radix_piece *piece;
+	uint32_t pieces;
+	uint32_t at, offset;
+};
+
+void kv_radix_init(struct kv_radix *radix, uint32_t page_size, enum kv_radix_strategy strategy)
+{
+	*radix = (struct kv_radix){.page_size = page_size, .strategy = strategy, .free_node = NONE, .slots = FIRST_SLOTS};
+	radix->node = kv_grow(NULL, &radix->capacity, 64, sizeof *radix->node);
+	radix->used = 1;
+	radix->node[KV_RADIX_ROOT] = (struct kv_radix_node){.parent = NONE, .locks = 1};
+	radix->slot = kv_calloc(radix->slots, sizeof *radix->slot);
+	memset(radix->slot, 0xff, radix->slots * sizeof *radix->slot);
+}
+
+void kv_radix_fini(struct kv_radix *radix)
+{
+	for (uint32_t n = 0; n < radix->used; n++)
+		free(radix->node[n].piece);
+	free(radix->node);
+	free(radix->slot);
+	free(radix->key);
+	kv_heap_fini(&radix->leaves);
+}
+
+/* --- pieces ----------------------------------------------------------------------------------------------------------- */
+
+/* The key cut to whole pages, as radix->key. Returns its tokens. */
+static uint32_t load_key(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, struct cursor *cursor)
+{
+	uint64_t tokens = 0;
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; i < segments; i++)
+		tokens += key[i].length;
+	tokens -= tokens % radix->page_size;
+	radix->key = kv_grow(radix->key, &radix->key_capacity, segments, sizeof *radix->key);
+	*cursor = (struct cursor){.piece = radix->key};
+	for (uint32_t i = 0; i < segments && taken < tokens; i++) {
+		uint32_t length = (uint32_t)kv_min(key[i].length, tokens - taken);
+
+		radix->key[cursor->pieces++] = (struct kv_radix_piece){key[i].stream, key[i].kind, 0, length};
+		taken += length;
+	}
+	return (uint32_t)tokens;
+}
+
+static struct cursor cursor_of(const struct kv_radix_node *node)
+{
+	return (struct cursor){.piece = node->piece, .pieces = node->pieces};
+}
+
+/* What is left of the piece at the cursor. */
+static struct kv_radix_piece rest_of(const struct cursor *cursor)
+{
+	struct kv_radix_piece piece = cursor->piece[cursor->at];
+
+	piece.from += cursor->offset;
+	piece.length -= cursor->offset;
+	return piece;
+}
+
+/* Moves on by no more than what is left of the piece. */
+static void advance(struct cursor *cursor, uint32_t tokens)
+{
+	cursor->offset += tokens;
+	if (cursor->offset == cursor->piece[cursor->at].length) {
+		cursor->at++;
+		cursor->offset = 0;
+	}
+}
+
+static bool is_at_end(const struct cursor *cursor)
+{
+	return cursor->at == cursor->pieces;
+}
+
+static void skip(struct cursor *cursor, uint32_t tokens)
+{
+	while (tokens > 0) {
+		uint32_t step = (uint32_t)kv_min(tokens, rest_of(cursor).length);
+
+		advance(cursor, step);
+		tokens -= step;
+	}
+}
+
+static uint32_t common_tokens(struct cursor a, struct cursor b)
+{
+	uint32_t tokens = 0;
+
+	while (!is_at_end(&a) && !is_at_end(&b)) {
+		struct kv_radix_piece x = rest_of(&a), y = rest_of(&b);
+		uint32_t step = (uint32_t)kv_min(x.length, y.length);
+
+		if (x.stream != y.stream || x.kind != y.kind || x.from != y.from)
+			break;
+		advance(&a, step);
+		advance(&b, step);
+		tokens += step;
+	}
+	return tokens;
+}
+
+/* Copies `tokens` tokens from the cursor on. Returns the number of pieces. */
+static uint32_t copy_pieces(struct cursor cursor, uint32_t tokens, struct kv_radix_piece **out)
+{
+	struct kv_radix_piece *piece = kv_calloc(cursor.pieces - cursor.at, sizeof *piece);
+	uint32_t pieces = 0;
+
+	while (tokens > 0) {
+		struct kv_radix_piece rest = rest_of(&cursor);
+
+		rest.length = (uint32_t)kv_min(rest.length, tokens);
+		piece[pieces++] = rest;
+		advance(&cursor, rest.length);
+		tokens -= rest.length;
+	}
+	*out = piece;
+	return pieces;
+}
+
+/* --- the index of children: by parent and first page ------------------------------------------------------------------- */
+
+static uint64_t page_hash(uint32_t parent, struct cursor cursor, uint32_t page_size)
+{
+	uint64_t hash = parent;
+
+	while (page_size > 0) {
+		struct kv_radix_piece rest = rest_of(&cursor);
+		uint64_t data[4] = {hash, rest.stream, (uint64_t)rest.kind << 32 | rest.from, 0};
+
+		rest.length = (uint32_t)kv_min(rest.length, page_size);
+		data[3] = rest.length;
+		hash = XXH3_64bits(data, sizeof data);
+		advance(&cursor, rest.length);
+		page_size -= rest.length;
+	}
+	return hash;
+}
+
+static uint32_t *slot_of(const struct kv_radix *radix, uint64_t page)
+{
+	return &radix->slot[(uint32_t)page & (radix->slots - 1)];
+}
+
+static void link_node(struct kv_radix *radix, uint32_t n)
+{
+	uint32_t *slot = slot_of(radix, radix->node[n].page);
+
+	radix->node[n].next = *slot;
+	*slot = n;
+}
+
+static void grow_index(struct kv_radix *radix)
+{
+	uint32_t *old = radix->slot;
+	uint32_t slots = radix->slots;
+
+	radix->slots *= 2;
+	radix->slot = kv_calloc(radix->slots, sizeof *radix->slot);
+	memset(radix->slot, 0xff, radix->slots * sizeof *radix->slot);
+	for (uint32_t i = 0; i < slots; i++)
+		for (uint32_t n = old[i], next; n != NONE; n = next) {
+			next = radix->node[n].next;
+			link_node(radix, n);
+		}
+	free(old);
+}
+
+/* Makes a node findable under its parent. */
+static void index_node(struct kv_radix *radix, uint32_t n)
+{
+	struct kv_radix_node *node = &radix->node[n];
+
+	if (radix->indexed++ >= radix->slots)
+		grow_index(radix);
+	node->page = page_hash(node->parent, cursor_of(node), radix->page_size);
+	link_node(radix, n);
+}
+
+static void unindex_node(struct kv_radix *radix, uint32_t n)
+{
+	uint32_t *link = slot_of(radix, radix->node[n].page);
+
+	while (*link != n)
+		link = &radix->node[*link].next;
+	*link = radix->node[n].next;
+	radix->indexed--;
+}
+
+/* The child that begins with the page at the cursor; *common = tokens that they share, by whole pages. */
+static uint32_t find_child(const struct kv_radix *radix, uint32_t parent, struct cursor cursor, uint32_t *common)
+{
+	uint64_t page = page_hash(parent, cursor, radix->page_size);
+
+	for (uint32_t n = *slot_of(radix, page); n != NONE; n = radix->node[n].next) {
+		const struct kv_radix_node *node = &radix->node[n];
+
+		if (node->page != page || node->parent != parent)
+			continue;
+		*common = common_tokens(cursor, cursor_of(node));
+		*common -= *common % radix->page_size;
+		if (*common > 0)
+			return n;
+	}
+	return NONE;
+}
+
+/* --- leaves -------------------------------------------------------------------------------------------------------------- */
+
+static struct kv_heap_entry leaf_key(const struct kv_radix *radix, uint32_t n)
+{
+	const struct kv_radix_node *node = &radix->node[n];
+	int64_t accessed = (int64_t)node->accessed;
+	struct kv_heap_entry key = {.primary = accessed, .sequence = n, .payload = n};
+
+	switch (radix->strategy) {
+	case KV_RADIX_LFU: key.primary = (int64_t)node->hits; key.secondary = accessed; break;
+	case KV_RADIX_FIFO: key.primary = (int64_t)node->created; break;
+	case KV_RADIX_MRU: key.primary = -accessed; break;
+	case KV_RADIX_FILO: key.primary = -(int64_t)node->created; break;
+	case KV_RADIX_SLRU: key.primary = node->hits >= 2; key.secondary = accessed; break;
+	case KV_RADIX_PRIORITY: key.primary = node->priority; key.secondary = accessed; break;
+	default: break;
+	}
+	return key;
+}
+
+static bool is_open_leaf(const struct kv_radix *radix, uint32_t n)
+{
+	return n != KV_RADIX_ROOT && radix->node[n].tokens > 0 && radix->node[n].children == 0 && radix->node[n].locks == 0;
+}
+
+/* After anything that its key depends on has changed, or it has become a leaf or unlocked. */
+static void note_leaf(struct kv_radix *radix, uint32_t n)
+{
+	if (is_open_leaf(radix, n))
+		kv_heap_push(&radix->leaves, leaf_key(radix, n));
+}
+
+/* NONE if there is none. */
+static uint32_t first_leaf(struct kv_radix *radix)
+{
+	while (radix->leaves.count > 0) {
+		struct kv_heap_entry top = *kv_heap_peek(&radix->leaves);
+		struct kv_heap_entry now = leaf_key(radix, top.payload);
+
+		if (is_open_leaf(radix, top.payload) && top.primary == now.primary && top.secondary == now.secondary)
+			return top.payload;
+		kv_heap_pop(&radix->leaves);
+	}
+	return NONE;
+}
+
+/* --- nodes --------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t take_node(struct kv_radix *radix)
+{
+	uint32_t n = radix->free_node;
+
+	if (n != NONE) {
+		radix->free_node = radix->node[n].next;
+		return n;
+	}
+	radix->node = kv_grow(radix->node, &radix->capacity, radix->used + 1, sizeof *radix->node);
+	return radix->used++;
+}
+
+/* Gives a node's first `tokens` tokens to a new node above it, which inherits locks, hits and priority. Returns that. */
+static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
+{
+	uint32_t upper = take_node(radix);
+	struct kv_radix_node *low = &radix->node[lower];
+	struct kv_radix_node *up = &radix->node[upper];
+	struct kv_radix_piece *all = low->piece;
+	struct cursor cursor = cursor_of(low);
+
+	unindex_node(radix, lower);
+	radix->clock++;
+	*up = (struct kv_radix_node){
+		.tokens = tokens, .parent = low->parent, .children = 1, .locks = low->locks, .hits = low->hits,
+		.priority = low->priority, .created = radix->clock, .accessed = radix->clock
+	};
+	up->pieces = copy_pieces(cursor, tokens, &up->piece);
+	skip(&cursor, tokens);
+	low->pieces = copy_pieces(cursor, low->tokens - tokens, &low->piece);
+	low->tokens -= tokens;
+	low->parent = upper;
+	free(all);
+	index_node(radix, upper);
+	index_node(radix, lower);
+	return upper;
+}
+
+static uint32_t add_leaf(struct kv_radix *radix, uint32_t parent, struct cursor cursor, uint32_t tokens)
+{
+	uint32_t n = take_node(radix);
+	struct kv_radix_node *node = &radix->node[n];
+
+	radix->clock++;
+	*node = (struct kv_radix_node){
+		.tokens = tokens, .parent = parent, .created = radix->clock, .accessed = radix->clock
+	};
+	node->pieces = copy_pieces(cursor, tokens, &node->piece);
+	radix->node[parent].children++;
+	radix->evictable += tokens;
+	index_node(radix, n);
+	return n;
+}
+
+static void remove_leaf(struct kv_radix *radix, uint32_t n)
+{
+	struct kv_radix_node *node = &radix->node[n];
+
+	unindex_node(radix, n);
+	radix->evictable -= node->tokens;
+	radix->node[node->parent].children--;
+	note_leaf(radix, node->parent);
+	free(node->piece);
+	*node = (struct kv_radix_node){.next = radix->free_node};
+	radix->free_node = n;
+}
+
+/* --- operations ------------------------------------------------------------------------------------------------------------ */
+
+/* Goes down from the root along the key, stamping what it passes, until a node that the key ends in, which is split, or one
+ * without a fitting child: *node. Storing counts a hit of every node passed and raises its priority, of a split node the upper
+ * half's. Returns the tokens found. */
+static uint32_t descend(struct kv_radix *radix, struct cursor *cursor, uint32_t tokens, uint32_t *node, int64_t priority,
+                        bool stores)
+{
+	uint64_t now = ++radix->clock;
+	uint32_t found = 0;
+	uint32_t common = 0;
+	uint32_t n = KV_RADIX_ROOT;
+
+	while (found < tokens) {
+		uint32_t child = find_child(radix, n, *cursor, &common);
+
+		if (child == NONE)
+			break;
+		radix->node[child].accessed = now;
+		n = child;
+		if (common < radix->node[child].tokens) {
+			n = split(radix, child, common);
+			note_leaf(radix, child);
+		}
+		radix->node[n].hits += stores;
+		if (stores && radix->node[n].priority < priority)
+			radix->node[n].priority = priority;
+		note_leaf(radix, n);
+		skip(cursor, common);
+		found += common;
+	}
+	*node = n;
+	return found;
+}
+
+uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, uint32_t *node)
+{
+	struct cursor cursor;
+	uint32_t tokens = load_key(radix, key, segments, &cursor);
+
+	return descend(radix, &cursor, tokens, node, 0, false);
+}
+
+uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, int64_t priority)
+{
+	struct cursor cursor;
+	uint32_t tokens = load_key(radix, key, segments, &cursor);
+	uint32_t node;
+	uint32_t found = descend(radix, &cursor, tokens, &node, priority, true);
+
+	if (found < tokens) {
+		uint32_t leaf = add_leaf(radix, node, cursor, tokens - found);
+
+		radix->node[leaf].priority = priority;
+		radix->node[leaf].hits = 1;
+		note_leaf(radix, leaf);
+	}
+	return found;
+}
+
+uint64_t kv_radix_evict(struct kv_radix *radix, uint64_t tokens)
+{
+	uint64_t evicted = 0;
+
+	radix->clock++;
+	while (evicted < tokens) {
+		uint32_t leaf = first_leaf(radix);
+
+		if (leaf == NONE)
+			break;
+		evicted += radix->node[leaf].tokens;
+		remove_leaf(radix, leaf);
+	}
+	return evicted;
+}
+
+void kv_radix_lock(struct kv_radix *radix, uint32_t node)
+{
+	for (uint32_t n = node; n != KV_RADIX_ROOT; n = radix->node[n].parent)
+		if (radix->node[n].locks++ == 0) {
+			radix->evictable -= radix->node[n].tokens;
+			radix->protected += radix->node[n].tokens;
+		}
+}
+
+void kv_radix_unlock(struct kv_radix *radix, uint32_t node)
+{
+	for (uint32_t n = node; n != KV_RADIX_ROOT; n = radix->node[n].parent)
+		if (--radix->node[n].locks == 0) {
+			radix->evictable += radix->node[n].tokens;
+			radix->protected -= radix->node[n].tokens;
+			note_leaf(radix, n);
+		}
+}
