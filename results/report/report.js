@@ -88,6 +88,8 @@
 		Object.keys(options.more || {}).forEach(function (key) { settings[key] = options.more[key]; });
 		var chart = new Dygraph(element, rows, settings);
 		chart.series = series;
+		if (!chart.xAxisRange().concat(chart.yAxisRange()).every(isFinite) || options.logx && chart.xAxisRange()[0] <= 0)
+			throw new Error("the axes of chart " + id + " have no range");
 		element.dataset.drawn = "chart";
 		charts.push(chart);
 		return chart;
@@ -211,7 +213,8 @@
 		draw("grid", rows, series, {
 			logx: true, logy: true, log: true, x: short, format: milliseconds, width: 64,
 			xlabel: "prompt tokens", more: {
-				strokeWidth: 0, drawPoints: true, xRangePad: 12, yRangePad: 12, fillAlpha: 0.5, legendFormatter: function () { return ""; },
+				strokeWidth: 0, drawPoints: true, yRangePad: 12,
+				dateWindow: rows.length > 0 ? [rows[0][0] / 1.3, rows[rows.length - 1][0] * 1.3] : null, fillAlpha: 0.5, legendFormatter: function () { return ""; },
 				drawHighlightPointCallback: function () {},
 				drawPointCallback: function (g, name, ctx, cx, cy, fill, radius, index) {
 					var column = g.getLabels().indexOf(name);
