@@ -19,12 +19,12 @@ kvsim_SOURCES = \
 	%D%/cli/replay.c %D%/cli/replay.h \
 	%D%/cli/report.c %D%/cli/report.h \
 	%D%/cli/run.c %D%/cli/run.h \
+	%D%/cli/score_report.c %D%/cli/score_report.h \
 	%D%/cli/size.c %D%/cli/size.h \
 	%D%/cli/size_explain.c \
 	%D%/cli/size_json.c \
 	%D%/cli/size_sensitivity.c \
 	%D%/cli/size_text.c \
-	%D%/cli/score_report.c %D%/cli/score_report.h \
 	%D%/cli/trace.c %D%/cli/trace.h \
 	%D%/cli/trace_cache.c \
 	%D%/cli/trace_file.c %D%/cli/trace_file.h \

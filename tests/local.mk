@@ -25,8 +25,8 @@ liboracle_a_SOURCES = \
 EXTRA_DIST += %D%/cli/support.sh
 KV_CLI_TESTS = \
 	%D%/cli/bad_scenario.sh \
-	%D%/cli/check_log.sh \
 	%D%/cli/calibrate.sh \
+	%D%/cli/check_log.sh \
 	%D%/cli/compare.sh \
 	%D%/cli/engines.sh \
 	%D%/cli/help.sh \
@@ -35,15 +35,15 @@ KV_CLI_TESTS = \
 	%D%/cli/latency_figures.sh \
 	%D%/cli/list.sh \
 	%D%/cli/manuals.sh \
-	%D%/cli/readme.sh \
 	%D%/cli/openmetrics.sh \
 	%D%/cli/pandas.sh \
+	%D%/cli/readme.sh \
 	%D%/cli/report.sh \
 	%D%/cli/run.sh \
-	%D%/cli/step_time.sh \
 	%D%/cli/size.sh \
-	%D%/cli/trace_info.sh \
+	%D%/cli/step_time.sh \
 	%D%/cli/trace_cache.sh \
+	%D%/cli/trace_info.sh \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)
