@@ -27,9 +27,11 @@ kvsim_SOURCES = \
 	%D%/cli/size_text.c \
 	%D%/cli/trace.c %D%/cli/trace.h \
 	%D%/cli/trace_cache.c \
+	%D%/cli/trace_convert.c \
 	%D%/cli/trace_file.c %D%/cli/trace_file.h \
 	%D%/cli/trace_info.c \
 	%D%/cli/trace_validate.c \
+	%D%/cli/trace_writer.c %D%/cli/trace_writer.h \
 	%D%/cli/variant.c %D%/cli/variant.h
 kvsim_LDADD = $(KV_LIBS)
 kvsim_LDFLAGS = $(KV_LTO)

@@ -228,6 +228,8 @@ bool kv_trace_is_satisfied(const struct kv_trace *trace);
 enum {
 	KV_TRACE_PREFIX_IDENTITY = 1,    /* the file says what prompts share */
 	KV_TRACE_NAMEABLE_OUTPUTS = 2,   /* a later prompt may name what an earlier request generated */
+	KV_TRACE_DEPENDENT = 8,          /* rows may depend on others */
+	KV_TRACE_ANY_COLUMN = 16,        /* rows may have tenants, salts, priorities and what else the native trace knows */
 	KV_TRACE_CLOCK_FROM_FIRST = 4    /* times count from the first row (dates), not from the file's own zero */
 };
 

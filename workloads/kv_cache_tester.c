@@ -315,7 +315,7 @@ static struct kv_reader *open_tester(struct kv_trace *trace, const struct kv_sni
 	(void)err;
 	self->trace = trace;
 	self->params = values;
-	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY);
+	kv_trace_declare(trace, KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY);
 	return kv_document_open(trace, &table, self);
 }
 

@@ -322,8 +322,9 @@ static int check_header(void *owner, const struct kv_field *const *columns, size
 	if (!has_column(columns, count, "arrival_s") && !has_column(columns, count, "after"))
 		return kv_trace_fail(native->trace, err, 1, "column arrival_s: is missing from the header, and this format requires it");
 	native->dependencies = has_column(columns, count, "after");
+	kv_trace_declare(native->trace, KV_TRACE_ANY_COLUMN | (native->dependencies ? KV_TRACE_DEPENDENT : 0) |
+	                 (prompt ? KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS : 0));
 	native->explicit_ids = native->dependencies || has_column(columns, count, "request_id");
-	kv_trace_declare(native->trace, prompt ? KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS : 0);
 	return 0;
 }
 
@@ -373,7 +374,7 @@ static struct kv_reader *open_native(struct kv_trace *trace, const struct kv_sni
 	if (!is_json(sniff))
 		return kv_csv_open(trace, &table, native);
 	native->dependencies = true;
-	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
+	kv_trace_declare(trace, KV_TRACE_ANY_COLUMN | KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_jsonl_open(trace, &table, native);
 }
 

@@ -39,6 +39,7 @@ struct kv_trace {
 	struct kv_waiting_row head;     /* the first row of the window, arrival on the simulation's clock */
 	bool has_head;
 	struct kv_dependents dependents;
+	struct kv_trace_tap *tap;       /* takes rows instead; may be NULL */
 	struct kv_waiting_row given;    /* what was handed out last */
 	bool has_given, given_was_due;
 	struct kv_segment private_prompt;
@@ -177,6 +178,12 @@ static void fault_too_late(struct kv_trace *trace)
 	             trace->options.reorder_bytes >> 20);
 }
 
+/* Whether times count from the first row instead of the file's own zero. */
+static bool starts_clock(const struct kv_trace *trace)
+{
+	return (trace->flags & KV_TRACE_CLOCK_FROM_FIRST) || trace->options.first_row > 0;
+}
+
 static struct kv_waiting_row pack_row(const struct kv_row *row)
 {
 	return (struct kv_waiting_row){
@@ -221,6 +228,25 @@ static int await(struct kv_trace *trace)
 	return 0;
 }
 
+static int pass_to_tap(struct kv_trace *trace)
+{
+	struct kv_row *row = &trace->row;
+	int status = 0;
+
+	if (row->arrival != KV_TIME_NONE && starts_clock(trace)) {
+		if (trace->base == KV_TIME_NONE)
+			trace->base = row->arrival;
+		row->arrival -= trace->base;
+	}
+	if (row->arrival != KV_TIME_NONE && row->arrival < 0)
+		status = kv_trace_fail(trace, &trace->error, row->line, "arrival: earlier than the first row's, from which times count; "
+		                       "allowed: a file whose first row is its earliest (sort it by time)");
+	else
+		status = trace->tap->row(trace->tap, row, &trace->error);
+	trace->stopped = status != 0;
+	return status;
+}
+
 /* Rows that depend on others and are to arrive at their recorded times need one. */
 static void settle_arrival(struct kv_trace *trace)
 {
@@ -249,6 +275,8 @@ int kv_trace_accept(struct kv_trace *trace)
 		kv_row_fault(row, KV_FAULT_ZERO_PROMPT, "prompt: has 0 tokens; allowed: at least 1");
 	if (row->faulty)
 		return reject(trace);
+	if (trace->tap != NULL)
+		return pass_to_tap(trace);
 	return row->after_count > 0 ? await(trace) : enqueue(trace);
 }
 
@@ -312,7 +340,7 @@ static kv_time generated_arrival(struct kv_trace *trace)
 static kv_time arrival_of(struct kv_trace *trace, kv_time on_file)
 {
 	if (trace->base == KV_TIME_NONE)
-		trace->base = (trace->flags & KV_TRACE_CLOCK_FROM_FIRST) || trace->options.first_row > 0 ? on_file : 0;
+		trace->base = starts_clock(trace) ? on_file : 0;
 	if (isinf(trace->options.request_rate))
 		return 0;
 	if (trace->gaps != NULL)
@@ -515,18 +543,28 @@ static int open_reader(struct kv_trace *trace, struct kv_error *err)
 	return trace->reader != NULL ? 0 : -1;
 }
 
+static uint64_t total_left_out(const struct kv_trace *trace)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < KV_FAULTS; i++)
+		total += trace->counts.left_out[i];
+	return total;
+}
+
+/* Fails if there is no request at all. With a tap this reads the whole file. */
 static int look_ahead(struct kv_trace *trace, struct kv_error *err)
 {
 	if (find_head(trace, err) != 0)
 		return -1;
-	if (!trace->has_head)
+	if (!trace->has_head && (trace->tap == NULL || trace->counts.rows == total_left_out(trace)))
 		return kv_fail(err, KV_EXIT_DATA, "%s: no request in it: %" PRIu64 " rows read, %" PRIu64 " left out%s",
 		               kv_input_name(trace->files.input), trace->next_index, trace->counts.rows,
 		               trace->options.first_row > 0 ? " (is the range of rows beyond its end?)" : "");
 	return 0;
 }
 
-struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *options, struct kv_error *err)
+static struct kv_trace *open_file(const char *path, const struct kv_trace_options *options, struct kv_error *err)
 {
 	struct kv_trace *trace;
 
@@ -541,11 +579,38 @@ struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *
 	kv_window_init(&trace->window, options->reorder_time, options->reorder_rows, options->reorder_bytes);
 	if (options->request_rate > 0 && !isinf(options->request_rate))
 		trace->gaps = kv_random_create(options->seed, options->replicate, "arrivals");
-	if (kv_files_open(&trace->files, path, err) != 0 || open_reader(trace, err) != 0 || look_ahead(trace, err) != 0) {
+	if (kv_files_open(&trace->files, path, err) != 0 || open_reader(trace, err) != 0) {
 		kv_trace_close(trace);
 		return NULL;
 	}
 	return trace;
+}
+
+struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *options, struct kv_error *err)
+{
+	struct kv_trace *trace = open_file(path, options, err);
+
+	if (trace != NULL && look_ahead(trace, err) != 0) {
+		kv_trace_close(trace);
+		return NULL;
+	}
+	return trace;
+}
+
+int kv_trace_read_rows(const char *path, const struct kv_trace_options *options, struct kv_trace_tap *tap,
+                       struct kv_error *err)
+{
+	struct kv_trace *trace = open_file(path, options, err);
+	int status;
+
+	if (trace == NULL)
+		return -1;
+	trace->tap = tap;
+	status = tap->begin != NULL ? tap->begin(tap, trace, err) : 0;
+	if (status == 0)
+		status = look_ahead(trace, err);
+	kv_trace_close(trace);
+	return status;
 }
 
 void kv_trace_close(struct kv_trace *trace)
@@ -593,6 +658,11 @@ const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace)
 const struct kv_format *kv_trace_format(const struct kv_trace *trace)
 {
 	return trace->format;
+}
+
+unsigned kv_trace_flags(const struct kv_trace *trace)
+{
+	return trace->flags;
 }
 
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace)

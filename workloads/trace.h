@@ -17,6 +17,8 @@
 #include "workloads/format.h"
 #include "workloads/input.h"
 
+struct kv_trace;
+
 struct kv_trace_options {
 	const char *format;      /* "name,param=value,...", or NULL to detect it */
 	uint64_t first_row;      /* data rows first_row .. end_row - 1, counted from 0; a later start also starts the clock */
@@ -40,6 +42,14 @@ void kv_trace_options_init(struct kv_trace_options *options);
 /* "A:B", "A:" or ":B" into first_row and end_row; else a KV_EXIT_USAGE error. */
 int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, struct kv_error *err);
 
+/* Rows as they lie in the file instead of requests in order of time: for translation. */
+struct kv_trace_tap {
+	/* Called once the format is known. Returns 0 or -1. May be NULL. */
+	int (*begin)(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_error *err);
+	/* A row that is not left out; its arrival is KV_TIME_NONE where it depends on others and has no time of its own. */
+	int (*row)(struct kv_trace_tap *tap, const struct kv_row *row, struct kv_error *err);
+};
+
 struct kv_trace_counts {
 	uint64_t rows;                       /* read, of those selected; = emitted + waiting + left_out when all is read */
 	uint64_t emitted;                    /* requests that have arrived: those before the one handed out last */
@@ -55,11 +65,14 @@ struct kv_trace_counts {
 	uint64_t prompt_tokens, output_tokens;
 };
 
-struct kv_trace;
-
 /* path "-" is standard input. Reads up to the first request, so that a file without any is an error here. */
 struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *options, struct kv_error *err);
 void kv_trace_close(struct kv_trace *trace);
+
+/* Hands every row of the file to the tap. The trace is closed afterwards. Times that count from the first row count from the
+ * first in the file; one that is earlier is an error. Options that change times are not looked at. Returns 0 or -1. */
+int kv_trace_read_rows(const char *path, const struct kv_trace_options *options, struct kv_trace_tap *tap,
+                       struct kv_error *err);
 
 /* Belongs to the trace: its close hook closes the trace. */
 struct kv_source *kv_trace_source(struct kv_trace *trace);
@@ -68,6 +81,8 @@ struct kv_source *kv_trace_source(struct kv_trace *trace);
 double kv_trace_fraction(const struct kv_trace *trace);
 const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace);
 const struct kv_format *kv_trace_format(const struct kv_trace *trace);
+/* Any of KV_TRACE_*: what the reader declared. */
+unsigned kv_trace_flags(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace);
 /* What makes the times doubtful once all has been read, or NULL: a trace that lasts about a thousand times too long or too

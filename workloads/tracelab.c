@@ -106,7 +106,7 @@ static struct kv_reader *open_tracelab(struct kv_trace *trace, const struct kv_s
 {
 	(void)params;
 	(void)err;
-	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
+	kv_trace_declare(trace, KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_csv_open(trace, kv_sniff_has_field(sniff, "session_id") ? &table : &canonical_table,
 	                   kv_calloc(1, sizeof(struct tracelab)));
 }

@@ -159,7 +159,7 @@ static struct kv_reader *open_rounds(struct kv_trace *trace, const struct kv_sni
 	self->params = values;
 	(void)err;
 	forget_times(self);
-	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
+	kv_trace_declare(trace, KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_jsonl_open(trace, &table, self);
 }
 

@@ -12,6 +12,7 @@ static const struct kv_command actions[] = {
 	{"validate", "read and check a trace, print counts", kv_cli_trace_validate},
 	{"info", "describe a trace: load, lengths, bursts, and what a cache could reuse", kv_cli_trace_info},
 	{"cache", "play it through pools of blocks without time, count hits and evictions", kv_cli_trace_cache},
+	{"convert", "translate a trace into the native format", kv_cli_trace_convert},
 };
 
 enum { ACTIONS = sizeof actions / sizeof *actions };

@@ -1,0 +1,242 @@
+/* kvsim trace convert: any format into the native one, row by row in the order of the file.
+ *
+ * Names of content are lost where the format has none: blocks become b<id>, other content n<hash>, and what nobody else has
+ * u<row>.<place>. Requests keep their ids, so that replaying either file gives the same results.
+ */
+#include "config.h"
+
+#include "sim/cli/trace.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/base/memory.h"
+#include "sim/cli/command.h"
+#include "sim/cli/trace_file.h"
+#include "sim/cli/trace_writer.h"
+#include "workloads/ids.h"
+
+struct buffer {
+	char *text;
+	size_t length, capacity;
+};
+
+struct converter {
+	struct kv_trace_tap tap;
+	struct kv_output *out;
+	unsigned columns;
+	struct buffer ids;          /* of all rows so far, each with its end; only where prompts or rows refer to them */
+	struct kv_ids by_hash;      /* name hash of an id to its number */
+	size_t *starts;             /* of each id, by number */
+	size_t count, capacity;
+	struct kv_ids by_index;     /* row index + 1 to the number of its id */
+	struct buffer prompt, after;
+};
+
+static void append(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void append(struct buffer *buffer, const char *format, ...)
+{
+	va_list args, again;
+	int length;
+
+	va_start(args, format);
+	va_copy(again, args);
+	length = vsnprintf(NULL, 0, format, args);
+	buffer->text = kv_grow(buffer->text, &buffer->capacity, buffer->length + (size_t)length + 1, 1);
+	vsnprintf(buffer->text + buffer->length, (size_t)length + 1, format, again);
+	buffer->length += (size_t)length;
+	va_end(again);
+	va_end(args);
+}
+
+static void clear(struct buffer *buffer)
+{
+	buffer->length = 0;
+	append(buffer, "%s", "");
+}
+
+/* --- ids that others refer to ------------------------------------------------------------------------------------------- */
+
+static void remember_id(struct converter *self, const struct kv_row *row)
+{
+	size_t start = self->ids.length;
+
+	if (row->id.length > 0)
+		append(&self->ids, "%s", kv_row_string(row, row->id));
+	else
+		append(&self->ids, "r%" PRIu64, row->index);
+	kv_ids_add(&self->by_hash, kv_name_hash(self->ids.text + start, (uint32_t)(self->ids.length - start)),
+	           (uint32_t)self->count);
+	kv_ids_add(&self->by_index, row->index + 1, (uint32_t)self->count);
+	self->starts = kv_grow(self->starts, &self->capacity, self->count + 1, sizeof *self->starts);
+	self->starts[self->count++] = start;
+	self->ids.length++;
+}
+
+static const char *id_of(const struct converter *self, const struct kv_ids *by, uint64_t key)
+{
+	const uint32_t *number = kv_ids_find(by, key);
+
+	return number != NULL ? self->ids.text + self->starts[*number] : NULL;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------------------------------- */
+
+static int append_segment(struct converter *self, const struct kv_row *row, size_t at, struct kv_error *err)
+{
+	const struct kv_segment *segment = &row->segments[at];
+	const char *id;
+
+	if (at > 0)
+		append(&self->prompt, " ");
+	switch (segment->kind) {
+	case KV_STREAM_NAMED:
+		append(&self->prompt, "n%016" PRIx64, segment->stream);
+		break;
+	case KV_STREAM_BLOCK:
+		append(&self->prompt, "b%" PRIu64, segment->stream);
+		break;
+	case KV_STREAM_PRIVATE:
+		append(&self->prompt, "u%" PRIu64 ".%zu", row->index, at);
+		break;
+	default:
+		id = id_of(self, &self->by_hash, segment->stream);
+		if (id == NULL || strchr(id, ' ') != NULL)
+			return kv_fail(err, KV_EXIT_DATA, "line %" PRIu64 ": its prompt contains what a request generates whose id %s", row->line,
+			               id == NULL ? "is not in the rows before" : "has a blank, which cannot be written");
+		append(&self->prompt, "@%s", id);
+	}
+	append(&self->prompt, ":%" PRIu32, segment->length);
+	return 0;
+}
+
+static int append_after(struct converter *self, const struct kv_row *row, struct kv_error *err)
+{
+	clear(&self->after);
+	for (size_t i = 0; i < row->after_count; i++) {
+		const char *id = id_of(self, &self->by_index, row->after[i] + 1);
+
+		if (id == NULL || strchr(id, ' ') != NULL)
+			return kv_fail(err, KV_EXIT_DATA, "line %" PRIu64 ": it depends on a request whose id %s", row->line,
+			               id == NULL ? "is not in the rows before" : "has a blank, which cannot be written");
+		append(&self->after, "%s%s", i > 0 ? " " : "", id);
+	}
+	return 0;
+}
+
+static int write_row(struct kv_trace_tap *tap, const struct kv_row *row, struct kv_error *err)
+{
+	struct converter *self = (struct converter *)tap;
+
+	clear(&self->prompt);
+	for (size_t i = 0; i < row->segment_count; i++)
+		if (append_segment(self, row, i, err) != 0)
+			return -1;
+	if (append_after(self, row, err) != 0)
+		return -1;
+	if (self->columns & (KV_WRITE_PROMPT | KV_WRITE_AFTER))
+		remember_id(self, row);
+	kv_trace_write_line(self->out, self->columns, &(struct kv_trace_line){
+		.arrival = row->arrival, .id = row->id.length > 0 ? kv_row_string(row, row->id) : NULL, .index = row->index,
+		.prompt = self->prompt.text, .prompt_tokens = row->prompt_tokens, .output_tokens = row->output_tokens,
+		.max_tokens = row->max_tokens, .tenant = kv_row_string(row, row->tenant), .salt = kv_row_string(row, row->salt),
+		.adapter = kv_row_string(row, row->adapter), .priority = row->priority, .retrieval = row->retrieval,
+		.after = self->after.text, .think = row->think
+	});
+	return 0;
+}
+
+static int begin(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_error *err)
+{
+	struct converter *self = (struct converter *)tap;
+	unsigned flags = kv_trace_flags(trace);
+
+	(void)err;
+	if (flags & KV_TRACE_PREFIX_IDENTITY)
+		self->columns |= KV_WRITE_PROMPT;
+	if (flags & KV_TRACE_DEPENDENT)
+		self->columns |= KV_WRITE_AFTER;
+	if (flags & KV_TRACE_ANY_COLUMN)
+		self->columns |= KV_WRITE_REST;
+	kv_trace_write_header(self->out, self->columns);
+	return 0;
+}
+
+static void converter_fini(struct converter *self)
+{
+	free(self->ids.text);
+	free(self->prompt.text);
+	free(self->after.text);
+	free(self->starts);
+	kv_ids_fini(&self->by_hash);
+	kv_ids_fini(&self->by_index);
+}
+
+/* --- the command --------------------------------------------------------------------------------------------------------- */
+
+struct arguments {
+	struct kv_trace_file file;
+	const char *out;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &arguments->file;
+		return 0;
+	case 'o':
+		arguments->out = value;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static struct kv_output *open_output(const char *path, struct kv_error *err)
+{
+	return strcmp(path, "-") == 0 ? kv_output_to_descriptor(STDOUT_FILENO, "standard output") :
+	                                kv_output_create(path, err);
+}
+
+static int convert(const struct arguments *arguments, struct kv_error *err)
+{
+	struct converter self = {.tap = {.begin = begin, .row = write_row}};
+	int status = -1;
+
+	self.out = open_output(arguments->out, err);
+	if (self.out != NULL)
+		status = kv_trace_read_rows(arguments->file.path, &arguments->file.options, &self.tap, err);
+	if (status == 0)
+		status = kv_output_close(self.out, err);
+	if (status == 0)
+		status = kv_output_commit(self.out, err);
+	kv_output_free(self.out);
+	converter_fini(&self);
+	return status;
+}
+
+int kv_cli_trace_convert(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{.name = "output", .key = 'o', .arg = "FILE", .doc = "Where to write (default: standard output)"}, {0}
+	};
+	static const struct argp_child children[] = {{&kv_trace_file_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = "FILE", .children = children,
+		.doc = "Translates a trace into the native CSV, without loss for the simulation: replaying either gives the same results."
+	};
+	struct arguments arguments = {.out = "-"};
+	struct kv_error err;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+	return convert(&arguments, &err) == 0 ? KV_EXIT_OK : kv_cli_fail(&err);
+}

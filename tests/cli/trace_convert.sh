@@ -1,0 +1,66 @@
+# kvsim trace convert: replaying a trace or its translation gives the same bytes.
+. "$srcdir/tests/cli/support.sh"
+
+# same NAME FILE [FORMAT]: requests, events, timeline and summary of both.
+same() {
+	name=$1 file=$2 format=$3
+	if [ ! -e "$file" ]; then
+		skip "$name" "$(basename "$file") is not here"
+		return
+	fi
+	"$kvsim" trace convert ${format:+--format "$format"} "$file" -o "$scratch/native.csv" >"$scratch/said" 2>&1
+	status=$?
+	for trace in "$file" "$scratch/native.csv"; do
+		out=$scratch/translated
+		[ "$trace" = "$file" ] && out=$scratch/original
+		other=
+		[ "$trace" = "$file" ] && [ -n "$format" ] && other="--format $format"
+		"$kvsim" run --trace "$trace" $other --model llama-3.1-8b --hardware h100-sxm --events --quiet \
+			--out "$out" --force >/dev/null 2>>"$scratch/said" || status=$?
+	done
+	for x in requests.csv events.csv timeline.csv summary.json; do
+		cmp "$scratch/original/$x" "$scratch/translated/$x" >>"$scratch/said" 2>&1 || status=1
+	done
+	report "$status" "$name"
+	[ "$status" -eq 0 ] || sed 's/^/# /' "$scratch/said"
+}
+
+samples=$srcdir/workloads/samples
+traces=$KVSIM_SHARED/traces
+
+cat >"$scratch/all.csv" <<END
+request_id,arrival_s,prompt,prompt_tokens,output_tokens,max_tokens,tenant,salt,adapter,priority,retrieval_s,after,think_s
+a,0,s:200 d:2000,2200,10,20,red,pepper,lora,-1,0.25,,
+"b,c",0,s:200 d:1000 x:10,,5,,"a ""tenant""",,,2,,,
+c,,s:200 d:2000 @a:10 y:14,,0,,,,,0,,a,1.5
+d,0.5,,33,7,,,,,,,,
+e,,,40,7,,,,,,,a c,0
+END
+same 'the native format, all columns' "$scratch/all.csv"
+cat >"$scratch/all.jsonl" <<END
+{"arrival_s": 0, "prompt": [["s", 200], ["d d", 30]], "output_tokens": 3, "request_id": "a"}
+{"prompt": [["s", 200], ["@a", 3], ["x", 1]], "output_tokens": 3, "after": "a", "think_s": 0.25, "priority": 3}
+END
+same 'JSON lines' "$scratch/all.jsonl"
+same 'a sample' "$samples/chat.csv"
+same 'Mooncake' "$traces/mooncake/synthetic_trace.jsonl"
+same 'Azure' "$traces/azure2023/azure2023_code.last20_no_final_newline.csv"
+same 'BurstGPT, rows left out' "$traces/burstgpt/burstgpt_1.first400.csv"
+same 'a folder of sessions' "$traces/kv-cache-tester"
+same 'TraceLab' "$traces/tracelab/tracelab_multi_session_large.csv"
+same 'TraceLab rounds' "$traces/tracelab/tracelab_sanitized_round_trace.jsonl"
+same 'RAGPulse' "$traces/ragpulse/ragpulse_trace.first600.jsonl"
+same 'a measured run' "$traces/vllm-measured/sharegpt-llama-3.1-8b-300-sps10.blk16.jsonl"
+same 'a ServeGen client' "$traces/servegen/servegen_deepseek-r1_chunk-17-trace.csv"
+same 'lengths' "$traces/lengths/vattention_arxiv_sample_floats.first500.csv"
+
+printf 'arrival_s,prompt_tokens,output_tokens\n0,5,1\n1,x,1\n' >"$scratch/bad.csv"
+"$kvsim" trace convert "$scratch/bad.csv" -o "$scratch/none.csv" 2>/dev/null
+[ $? -eq 65 ] && [ ! -e "$scratch/none.csv" ]
+report $? 'a bad row leaves nothing behind'
+
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:01,5,1\n2024-05-10 00:00:00,5,1\n' >"$scratch/late.csv"
+"$kvsim" trace convert "$scratch/late.csv" 2>&1 >/dev/null | grep -q ':3: arrival: earlier than the first row'
+report $? 'a date earlier than the first is an error'
+
+finish
