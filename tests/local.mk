@@ -43,6 +43,7 @@ KV_CLI_TESTS = \
 	%D%/cli/size.sh \
 	%D%/cli/step_time.sh \
 	%D%/cli/trace_cache.sh \
+	%D%/cli/trace_convert.sh \
 	%D%/cli/trace_info.sh \
 	%D%/cli/trace_validate.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)

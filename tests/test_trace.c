@@ -159,6 +159,20 @@ START_TEST(every_column_reaches_the_request)
 }
 END_TEST
 
+START_TEST(blocks_of_hash_ids_and_content_of_ones_own_can_be_written)
+{
+	open_text(TEXT("arrival_s,prompt,output_tokens\n0,#9223372036854775807:512 #12:30 #x:2 *:7,1\n"));
+	expect_next(0, 551, 1);
+	ck_assert_uint_eq(request.prompt[0].kind, KV_STREAM_BLOCK);
+	ck_assert_uint_eq(request.prompt[0].stream, INT64_MAX);
+	ck_assert_uint_eq(request.prompt[1].kind, KV_STREAM_BLOCK);
+	ck_assert_uint_eq(request.prompt[1].stream, 12);
+	expect_segment(2, KV_STREAM_NAMED, "#x", 2);
+	ck_assert_uint_eq(request.prompt[3].kind, KV_STREAM_PRIVATE);
+	ck_assert_uint_eq(request.prompt[3].length, 7);
+}
+END_TEST
+
 START_TEST(json_prompts_are_pairs)
 {
 	open_text(TEXT("{\"arrival_s\":1,\"prompt\":[[\"doc 1\",30]],\"output_tokens\":2,\"request_id\":\"a\",\"priority\":-3}\n"
@@ -490,6 +504,7 @@ int main(void)
 	tcase_add_test(tc, prompts_without_names_are_private_and_outputs_cannot_be_named);
 	tcase_add_test(tc, prompts_are_lists_of_segments);
 	tcase_add_test(tc, every_column_reaches_the_request);
+	tcase_add_test(tc, blocks_of_hash_ids_and_content_of_ones_own_can_be_written);
 	tcase_add_test(tc, json_prompts_are_pairs);
 	tcase_add_test(tc, mooncake_ids_are_blocks_of_512_and_keep_64_bits);
 	tcase_add_test(tc, azure_times_keep_seven_digits_and_count_from_the_first_row);

@@ -3,7 +3,8 @@
  * A prompt is a list of segments, "name:length" separated by blanks in CSV and [["name", length], ...] in JSON; the
  * length follows the last colon. "@id" names what request id generates: it stands earlier in the file and generates at
  * least that many tokens. Where ids are explicit, that and their uniqueness are checked; where rows are called r0, r1, ...
- * by default, a reference is only checked to point backwards.
+ * by default, a reference is only checked to point backwards. "#7" is block 7 of a trace of hash ids, which stands for its
+ * tokens and everything before them; "*" is content that nothing else has.
  *
  * A row with `after` arrives think_s after the last of the requests named there has ended; in JSON lines, and where
  * prompts refer to them, requests need explicit ids to be named. What they depend on stands before them, so that there are
@@ -22,6 +23,7 @@
 #include "workloads/csv.h"
 #include "workloads/ids.h"
 #include "workloads/jsonl.h"
+#include "workloads/number.h"
 
 enum { SECONDS = 9, NAME_SHOWN = 80 };
 
@@ -71,15 +73,33 @@ static void check_reference(struct native *native, struct kv_row *row, const cha
 		             "allowed: at most these", shown, id, tokens, *output);
 }
 
+/* "#" and a number; the number to *id. */
+static bool is_block(const char *name, size_t length, uint64_t *id)
+{
+	int64_t number;
+
+	if (length < 2 || name[0] != '#' || name[1] < '0' || name[1] > '9' ||
+	    kv_number_parse(name + 1, length - 1, 0, INT64_MAX, &number) != KV_NUMBER_OK)
+		return false;
+	*id = (uint64_t)number;
+	return true;
+}
+
 static void add_segment(struct native *native, struct kv_row *row, const char *name, size_t length, uint32_t tokens)
 {
-	bool output = name[0] == '@';
+	uint64_t id;
 
 	row->named = true;
-	if (output)
+	if (name[0] == '@') {
 		check_reference(native, row, name + 1, length - 1, tokens);
-	kv_row_segment(row, output ? KV_STREAM_OUTPUT : KV_STREAM_NAMED,
-	               kv_name_hash(name + output, (uint32_t)(length - output)), tokens);
+		kv_row_segment(row, KV_STREAM_OUTPUT, kv_name_hash(name + 1, (uint32_t)(length - 1)), tokens);
+	} else if (is_block(name, length, &id)) {
+		kv_row_segment(row, KV_STREAM_BLOCK, id, tokens);
+	} else if (length == 1 && name[0] == '*') {
+		kv_row_segment(row, KV_STREAM_PRIVATE, 0, tokens);
+	} else {
+		kv_row_segment(row, KV_STREAM_NAMED, kv_name_hash(name, (uint32_t)length), tokens);
+	}
 }
 
 static void fault_segment(struct kv_row *row, const char *text, size_t length)
@@ -382,7 +402,8 @@ const struct kv_format kv_format_kvsim = {
 	.name = "kvsim",
 	.summary = "the native trace: CSV with a header, or JSON lines",
 	.rules = "Times are seconds from the start. A prompt is a list of segments, name:length; equal names hold equal tokens from "
-	         "position 0 on, and @id:n is the first n tokens that request id generates. Unknown columns are errors. Outputs "
+	         "position 0 on, @id:n is the first n tokens that request id generates, #7:n a block of a trace of hash ids, *:n "
+	         "content that nothing else has. Unknown columns are errors. Outputs "
 	         "of 0 tokens are legal: such requests finish with their prefill.",
 	.detect = detect,
 	.open = open_native

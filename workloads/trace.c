@@ -40,6 +40,7 @@ struct kv_trace {
 	bool has_head;
 	struct kv_dependents dependents;
 	struct kv_trace_tap *tap;       /* takes rows instead; may be NULL */
+	bool tap_begun;
 	struct kv_waiting_row given;    /* what was handed out last */
 	bool has_given, given_was_due;
 	struct kv_segment private_prompt;
@@ -233,6 +234,9 @@ static int pass_to_tap(struct kv_trace *trace)
 	struct kv_row *row = &trace->row;
 	int status = 0;
 
+	if (!trace->tap_begun && trace->tap->begin != NULL)
+		status = trace->tap->begin(trace->tap, trace, &trace->error);
+	trace->tap_begun = true;
 	if (row->arrival != KV_TIME_NONE && starts_clock(trace)) {
 		if (trace->base == KV_TIME_NONE)
 			trace->base = row->arrival;
@@ -241,7 +245,7 @@ static int pass_to_tap(struct kv_trace *trace)
 	if (row->arrival != KV_TIME_NONE && row->arrival < 0)
 		status = kv_trace_fail(trace, &trace->error, row->line, "arrival: earlier than the first row's, from which times count; "
 		                       "allowed: a file whose first row is its earliest (sort it by time)");
-	else
+	else if (status == 0)
 		status = trace->tap->row(trace->tap, row, &trace->error);
 	trace->stopped = status != 0;
 	return status;
@@ -606,9 +610,7 @@ int kv_trace_read_rows(const char *path, const struct kv_trace_options *options,
 	if (trace == NULL)
 		return -1;
 	trace->tap = tap;
-	status = tap->begin != NULL ? tap->begin(tap, trace, err) : 0;
-	if (status == 0)
-		status = look_ahead(trace, err);
+	status = look_ahead(trace, err);
 	kv_trace_close(trace);
 	return status;
 }

@@ -44,7 +44,7 @@ int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, stru
 
 /* Rows as they lie in the file instead of requests in order of time: for translation. */
 struct kv_trace_tap {
-	/* Called once the format is known. Returns 0 or -1. May be NULL. */
+	/* Called before the first row, when all that the reader declares is known. Returns 0 or -1. May be NULL. */
 	int (*begin)(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_error *err);
 	/* A row that is not left out; its arrival is KV_TIME_NONE where it depends on others and has no time of its own. */
 	int (*row)(struct kv_trace_tap *tap, const struct kv_row *row, struct kv_error *err);

@@ -1,7 +1,7 @@
 /* kvsim trace convert: any format into the native one, row by row in the order of the file.
  *
- * Names of content are lost where the format has none: blocks become b<id>, other content n<hash>, and what nobody else has
- * u<row>.<place>. Requests keep their ids, so that replaying either file gives the same results.
+ * Blocks keep their ids (#id) and requests theirs; other names of content become n<hash>, and what nobody else has is *.
+ * Replaying either file gives the same results.
  */
 #include "config.h"
 
@@ -100,10 +100,10 @@ static int append_segment(struct converter *self, const struct kv_row *row, size
 		append(&self->prompt, "n%016" PRIx64, segment->stream);
 		break;
 	case KV_STREAM_BLOCK:
-		append(&self->prompt, "b%" PRIu64, segment->stream);
+		append(&self->prompt, "#%" PRIu64, segment->stream);
 		break;
 	case KV_STREAM_PRIVATE:
-		append(&self->prompt, "u%" PRIu64 ".%zu", row->index, at);
+		append(&self->prompt, "*");
 		break;
 	default:
 		id = id_of(self, &self->by_hash, segment->stream);

@@ -1,28 +1,24 @@
 # kvsim trace info: the published figures of public traces come out, and small ones by hand.
-kvsim=$builddir/kvsim
-scratch=$(mktemp -d) || exit 99
-trap 'rm -rf "$scratch"' EXIT
-cases=0
+. "$srcdir/tests/cli/support.sh"
 
-# line NAME FILE PATTERN...: the output of info on the file has a line that matches each pattern (blanks count as one).
+# lines NAME FILE PATTERN...: the output of info on the file has a line that matches each pattern (blanks count as one).
 lines() {
 	name=$1 file=$2
 	shift 2
-	cases=$((cases + 1))
 	if [ ! -r "$file" ]; then
-		echo "ok $cases - $name # SKIP $(basename "$file") is not here"
+		skip "$name" "$(basename "$file") is not here"
 		return
 	fi
 	"$kvsim" trace info "$file" 2>&1 | tr -s ' ' >"$scratch/out"
 	for pattern; do
-		if ! grep -qxF -- "$pattern" "$scratch/out"; then
-			echo "not ok $cases - $name"
+		if ! grep -qxF -e "$pattern" "$scratch/out"; then
+			report 1 "$name"
 			echo "# missing: $pattern"
 			sed 's/^/# /' "$scratch/out"
 			return
 		fi
 	done
-	echo "ok $cases - $name"
+	report 0 "$name"
 }
 
 # Rows 0 and 1 share 30 tokens; row 2 repeats row 0 and what it generated, and asks on.
@@ -58,14 +54,12 @@ lines 'a kv-cache-tester session' "$traces/kv-cache-tester/trace_0053.json" 'Blo
 lines 'another one' "$traces/kv-cache-tester/kvct_trace_0012.json" 'Requests 14' 'Requests without output 0'
 
 # Seconds where milliseconds belong.
-if [ -r "$traces/mooncake/conversation_trace.jsonl" ]; then
-	cases=$((cases + 1))
-	if "$kvsim" trace info --format mooncake,unit=s "$traces/mooncake/conversation_trace.jsonl" |
-		grep -q 'are milliseconds taken for seconds'; then
-		echo "ok $cases - milliseconds taken for seconds are noticed"
-	else
-		echo "not ok $cases - milliseconds taken for seconds are noticed"
-	fi
-fi
+i=0
+while [ $i -lt 60 ]; do
+	echo "{\"timestamp\": $((i * 3000)), \"input_length\": 5, \"output_length\": 1, \"hash_ids\": [$i]}"
+	i=$((i + 1))
+done >"$scratch/ms.jsonl"
+run trace info --format mooncake,unit=s ms.jsonl
+expect_line 'milliseconds taken for seconds are noticed' 0 'are milliseconds taken for seconds?'
 
-echo "1..$cases"
+finish

@@ -1,31 +1,15 @@
 # kvsim trace validate: output, exit statuses, standard input, compressed files.
-kvsim=$builddir/kvsim
+. "$srcdir/tests/cli/support.sh"
 samples=$srcdir/workloads/samples
-scratch=$(mktemp -d) || exit 99
-trap 'rm -rf "$scratch"' EXIT
-cases=0
 
-# expect NAME STATUS: compares the exit status and output ($scratch/out) with the wanted text on standard input.
-expect() {
-	cases=$((cases + 1))
-	cat >"$scratch/wanted"
-	if [ "$status" -eq "$2" ] && cmp -s "$scratch/wanted" "$scratch/out"; then
-		echo "ok $cases - $1"
-	else
-		echo "not ok $cases - $1"
-		echo "# exit status $status, wanted $2"
-		diff "$scratch/wanted" "$scratch/out" | sed 's/^/# /'
-	fi
-}
-
-run() {
-	(cd "$scratch" && "$kvsim" "$@") >"$scratch/raw" 2>&1
-	status=$?
-	sed -E 's/[0-9a-f]{32}/HASH/' "$scratch/raw" >"$scratch/out"
+# Fingerprints are tested elsewhere.
+hide_hash() {
+	sed -E 's/[0-9a-f]{32}/HASH/' "$scratch/out" >"$scratch/raw" && mv "$scratch/raw" "$scratch/out"
 }
 
 cp "$samples/chat.csv" "$scratch"
 run trace validate chat.csv
+hide_hash
 expect 'counts as text' 0 <<END
 File                    chat.csv
 Format                  kvsim (the native trace: CSV with a header, or JSON lines)
@@ -52,6 +36,7 @@ kvsim: bad.csv:3: prompt_tokens: 'x' is not a number; allowed: a whole number of
 END
 
 run trace validate --json --skip-bad-rows bad.csv
+hide_hash
 expect 'counts as JSON, with what was left out' 0 <<END
 {
   "file": "bad.csv",
@@ -119,9 +104,9 @@ Try \`kvsim trace validate --help' or \`kvsim trace validate --usage' for more
 information.
 END
 
-run trace frobnicate
+run trace validat
 expect 'an unknown action' 64 <<END
-kvsim: unknown trace action 'frobnicate': valid are validate, info, cache
+kvsim: unknown trace action 'validat': did you mean 'validate'?
 END
 
-echo "1..$cases"
+finish
