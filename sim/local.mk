@@ -48,6 +48,7 @@ KV_MANUALS = \
 	%D%/cli/kvsim-size.1 \
 	%D%/cli/kvsim-trace.1 \
 	%D%/cli/kvsim-trace-cache.1 \
+	%D%/cli/kvsim-trace-convert.1 \
 	%D%/cli/kvsim-trace-info.1 \
 	%D%/cli/kvsim-trace-validate.1
 dist_man_MANS += $(KV_MANUALS)

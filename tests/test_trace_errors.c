@@ -31,6 +31,7 @@ static const struct bad table[] = {
 	 ":1: unknown column 'prompt_token': did you mean 'prompt_tokens'?"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,no_store\n0,1,1,5\n"), NULL, ":1: column no_store: is not built yet"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,ttl_s\n0,1,1,5\n"), NULL, ":1: column ttl_s: is not built yet"},
+	{TEXT("arrival_s,prompt,content,output_tokens\n0,a:1,b:1,5\n"), NULL, ":1: the header has both prompt and content"},
 	{TEXT(H3 "0,1,1\n1,\"1,1\n2,1,1\n"), NULL, ":3: malformed quotes"},
 	{TEXT(H3 "0,1,1\n1,a\"b,1\n"), NULL, ":3: malformed quotes"},
 	/* CSV rows */
@@ -69,6 +70,8 @@ static const struct bad table[] = {
 	{TEXT("arrival_s,prompt,prompt_tokens,output_tokens\n0,a:5,5,1\n1,a:5 b:2,8,1\n"), "prompt_sum",
 	 ":3: prompt_tokens: 8, but the segments of prompt sum to 7; allowed: the same, or prompt alone"},
 	/* ids and references */
+	{TEXT("arrival_s,content,output_tokens\n0,a:5,9\n1,@r0:1,1\n"), "bad_reference",
+	 ":3: content: @r0: what requests generate can be named in prompt only"},
 	{TEXT(HI "x,0,a:5,1\nx,1,a:5,1\n"), "duplicate_id", ":3: request_id: 'x' is that of an earlier row too"},
 	{TEXT(HI "r1,0,a:5,1\n,1,a:5,1\n"), "duplicate_id", ":3: request_id: 'r1' is that of an earlier row too"},
 	{TEXT(HI "x,0,a:5,1\ny,1,@z:1,1\n"), "bad_reference", ":3: prompt: @z: no request of that id stands earlier in the file"},

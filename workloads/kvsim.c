@@ -4,7 +4,8 @@
  * length follows the last colon. "@id" names what request id generates: it stands earlier in the file and generates at
  * least that many tokens. Where ids are explicit, that and their uniqueness are checked; where rows are called r0, r1, ...
  * by default, a reference is only checked to point backwards. "#7" is block 7 of a trace of hash ids, which stands for its
- * tokens and everything before them; "*" is content that nothing else has.
+ * tokens and everything before them; "*" is content that nothing else has. The column content is prompt without "@": it says
+ * that nothing in the file refers to what requests generate, which then needs no identity.
  *
  * A row with `after` arrives think_s after the last of the requests named there has ended; in JSON lines, and where
  * prompts refer to them, requests need explicit ids to be named. What they depend on stands before them, so that there are
@@ -39,6 +40,7 @@ struct native {
 	struct kv_trace *trace;
 	bool explicit_ids;      /* a request_id has been seen, or its column, or one that refers to ids */
 	bool dependencies;      /* rows may depend on others */
+	bool nameable;          /* prompts may contain what requests generate */
 	struct kv_ids ids;      /* name hash to output tokens */
 	struct kv_ids numbers;  /* name hash to number in places; only with dependencies */
 	struct place *places;
@@ -65,7 +67,10 @@ static void check_reference(struct native *native, struct kv_row *row, const cha
 	const uint32_t *output = kv_ids_find(&native->ids, kv_name_hash(id, (uint32_t)length));
 	int shown = length < NAME_SHOWN ? (int)length : NAME_SHOWN;
 
-	if (output == NULL && (native->explicit_ids || default_number(id, length) >= row->index))
+	if (!native->nameable)
+		kv_row_fault(row, KV_FAULT_REFERENCE, "content: @%.*s: what requests generate can be named in prompt only; allowed: the "
+		             "column prompt instead of content", shown, id);
+	else if (output == NULL && (native->explicit_ids || default_number(id, length) >= row->index))
 		kv_row_fault(row, KV_FAULT_REFERENCE, "prompt: @%.*s: no request of that id stands earlier in the file; allowed: "
 		             "the id of an earlier row", shown, id);
 	else if (output != NULL && tokens > *output)
@@ -307,6 +312,7 @@ static void remember(void *owner, const struct kv_row *row)
 static const struct kv_field fields[] = {
 	{.name = "arrival_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(arrival)},
 	{.name = "prompt", .read_text = read_prompt_text, .read_json = read_prompt_json},
+	{.name = "content", .read_text = read_prompt_text, .read_json = read_prompt_json},
 	{.name = "prompt_tokens", .type = KV_FIELD_TOKENS, AT(prompt_tokens)},
 	{.name = "output_tokens", .type = KV_FIELD_TOKENS, AT(output_tokens), .required = true},
 	{.name = "max_tokens", .type = KV_FIELD_TOKENS, AT(max_tokens)},
@@ -335,15 +341,18 @@ static bool has_column(const struct kv_field *const *columns, size_t count, cons
 static int check_header(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err)
 {
 	struct native *native = owner;
-	bool prompt = has_column(columns, count, "prompt");
+	bool prompt = has_column(columns, count, "prompt"), content = has_column(columns, count, "content");
 
-	if (!prompt && !has_column(columns, count, "prompt_tokens"))
+	if (prompt && content)
+		return kv_trace_fail(native->trace, err, 1, "the header has both prompt and content; allowed: one of them");
+	if (!prompt && !content && !has_column(columns, count, "prompt_tokens"))
 		return kv_trace_fail(native->trace, err, 1, "the header has neither prompt nor prompt_tokens; one is needed");
+	native->nameable = prompt;
 	if (!has_column(columns, count, "arrival_s") && !has_column(columns, count, "after"))
 		return kv_trace_fail(native->trace, err, 1, "column arrival_s: is missing from the header, and this format requires it");
 	native->dependencies = has_column(columns, count, "after");
 	kv_trace_declare(native->trace, KV_TRACE_ANY_COLUMN | (native->dependencies ? KV_TRACE_DEPENDENT : 0) |
-	                 (prompt ? KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS : 0));
+	                 (prompt ? KV_TRACE_NAMEABLE_OUTPUTS : 0) | (prompt || content ? KV_TRACE_PREFIX_IDENTITY : 0));
 	native->explicit_ids = native->dependencies || has_column(columns, count, "request_id");
 	return 0;
 }
@@ -393,7 +402,7 @@ static struct kv_reader *open_native(struct kv_trace *trace, const struct kv_sni
 	native->trace = trace;
 	if (!is_json(sniff))
 		return kv_csv_open(trace, &table, native);
-	native->dependencies = true;
+	native->dependencies = native->nameable = true;
 	kv_trace_declare(trace, KV_TRACE_ANY_COLUMN | KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_jsonl_open(trace, &table, native);
 }

@@ -159,7 +159,7 @@ static int begin(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_err
 
 	(void)err;
 	if (flags & KV_TRACE_PREFIX_IDENTITY)
-		self->columns |= KV_WRITE_PROMPT;
+		self->columns |= flags & KV_TRACE_NAMEABLE_OUTPUTS ? KV_WRITE_PROMPT : KV_WRITE_CONTENT;
 	if (flags & KV_TRACE_DEPENDENT)
 		self->columns |= KV_WRITE_AFTER;
 	if (flags & KV_TRACE_ANY_COLUMN)

@@ -9,6 +9,8 @@ void kv_trace_write_header(struct kv_output *out, unsigned columns)
 	kv_output_text(out, "arrival_s,request_id,prompt_tokens,output_tokens");
 	if (columns & KV_WRITE_PROMPT)
 		kv_output_text(out, ",prompt");
+	if (columns & KV_WRITE_CONTENT)
+		kv_output_text(out, ",content");
 	if (columns & KV_WRITE_REST)
 		kv_output_text(out, ",max_tokens,tenant,salt,adapter,priority,retrieval_s");
 	if (columns & KV_WRITE_AFTER)
@@ -60,7 +62,7 @@ void kv_trace_write_line(struct kv_output *out, unsigned columns, const struct k
 	kv_csv_request_id(out, line->id, line->index);
 	write_number(out, line->prompt_tokens);
 	write_number(out, line->output_tokens);
-	if (columns & KV_WRITE_PROMPT)
+	if (columns & (KV_WRITE_PROMPT | KV_WRITE_CONTENT))
 		write_text(out, line->prompt);
 	if (columns & KV_WRITE_REST)
 		write_rest(out, line);

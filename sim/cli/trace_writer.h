@@ -9,7 +9,12 @@
 #include "sim/request.h"
 
 /* Columns beside arrival_s, request_id, prompt_tokens and output_tokens. */
-enum { KV_WRITE_PROMPT = 1, KV_WRITE_REST = 2, KV_WRITE_AFTER = 4 };
+enum {
+	KV_WRITE_PROMPT = 1,
+	KV_WRITE_CONTENT = 2,  /* the same, where nothing names what requests generate */
+	KV_WRITE_REST = 4,
+	KV_WRITE_AFTER = 8
+};
 
 struct kv_trace_line {
 	kv_time arrival;          /* KV_TIME_NONE = none */
