@@ -47,16 +47,23 @@ char *kv_strdup(const char *s)
 	return copy;
 }
 
-void *kv_grow_to(void *array, size_t *capacity, size_t need, size_t size)
+void *kv_grow_raw_to(void *array, size_t *capacity, size_t need, size_t size)
 {
-	size_t old = *capacity;
-	size_t grown = old ? old : 16;
+	size_t grown = *capacity ? *capacity : 16;
 
 	while (grown < need)
 		grown *= 2;
 	array = kv_realloc(array, grown, size);
-	memset((char *)array + old * size, 0, (grown - old) * size);
 	*capacity = grown;
+	return array;
+}
+
+void *kv_grow_to(void *array, size_t *capacity, size_t need, size_t size)
+{
+	size_t old = *capacity;
+
+	array = kv_grow_raw_to(array, capacity, need, size);
+	memset((char *)array + old * size, 0, (*capacity - old) * size);
 	return array;
 }
 

@@ -97,7 +97,7 @@ static uint32_t node_take(struct kv_content *content)
 		return node;
 	}
 	node = content->used++;
-	content->node = kv_grow(content->node, &content->capacity, content->used, sizeof *content->node);
+	content->node = kv_grow_raw(content->node, &content->capacity, content->used, sizeof *content->node);
 	return node;
 }
 
@@ -114,6 +114,25 @@ static uint32_t node_find(const struct kv_content *content, uint64_t hash, uint3
 			return content->slot[i].node;
 	}
 	return KV_NONE;
+}
+
+void kv_content_prefetch(const struct kv_content *content, uint32_t parent, uint32_t start, const struct kv_segment *segments,
+                         uint32_t count)
+{
+	uint32_t mask = content->slots - 1;
+	uint32_t place[KV_CONTENT_AHEAD];
+	uint64_t hash = content->node[parent].hash;
+	uint32_t n = 0;
+
+	for (; n < count && n < KV_CONTENT_AHEAD && segments[n].kind != KV_STREAM_PRIVATE; n++) {
+		hash = kv_content_hash(hash, start, segments[n].stream, segments[n].kind);
+		start += segments[n].length;
+		place[n] = (uint32_t)hash & mask;
+		__builtin_prefetch(&content->slot[place[n]]);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (content->slot[place[i]].node != KV_NONE)
+			__builtin_prefetch(&content->node[content->slot[place[i]].node], 1);
 }
 
 bool kv_content_has(const struct kv_content *content, uint64_t hash)
@@ -168,7 +187,7 @@ uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t 
 	}
 	node = node_take(content);
 	content->node[node] = (struct kv_node){
-		.stream = stream, .parent = parent, .start = start, .refs = 1, .kind = kind, .hash = hash, .owner = KV_NONE,
+		.stream = stream, .parent = parent, .start = start, .refs = 1, .kind = (uint8_t)kind, .hash = hash, .owner = KV_NONE,
 		.evicted = KV_TIME_NONE
 	};
 	content->node[parent].refs++;

@@ -24,19 +24,19 @@ enum { KV_STREAM_KEY = 4 };
 
 struct kv_node {
 	uint64_t stream;
+	uint64_t hash;   /* of the whole path: equal content under equal keys; of its own for private content */
 	uint32_t parent;
 	uint32_t start;  /* tokens before this node's first */
 	uint32_t refs;
-	uint32_t kind;
 	uint32_t owner;  /* live request that generates this stream, KV_NONE = none */
-	uint64_t hash;   /* of the whole path: equal content under equal keys; of its own for private content */
 
 	/* for miss reasons */
+	kv_time evicted; /* when last a block of it was or expired, KV_TIME_NONE = never */
 	uint32_t gone_next, gone_prev;  /* nodes that are remembered, oldest first; KV_NONE = end */
 	uint32_t stored; /* blocks of it, from the start of the prompt, that have ever been registered */
+	uint8_t kind;
 	bool admitted;   /* a request with this content has been admitted */
-	kv_time evicted; /* when last a block of it was or expired, KV_TIME_NONE = never */
-	bool expired;    /* it expired then */
+	bool expired;    /* it expired when last evicted */
 };
 
 /* A place of the index. The tag spares most looks at nodes, each of which is a cache miss. */
@@ -68,6 +68,14 @@ void kv_content_fini(struct kv_content *content);
 /* The child for this stream, made if there is none. The caller gets one reference. Private streams are always made new
  * and cannot be found again. */
 uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t start, uint64_t stream, uint32_t kind);
+
+enum { KV_CONTENT_AHEAD = 64 };
+
+/* Brings what kv_content_child will look at for these segments, one behind the other from `start` under `parent`, into the
+ * processor's cache: at most KV_CONTENT_AHEAD of them, up to the first private one. A long prompt is a chain of cache
+ * misses otherwise. */
+void kv_content_prefetch(const struct kv_content *content, uint32_t parent, uint32_t start, const struct kv_segment *segments,
+                         uint32_t count);
 
 static inline void kv_content_ref(struct kv_content *content, uint32_t node)
 {

@@ -14,7 +14,7 @@ void kv_cache_cover_nodes(struct kv_cache *cache)
 
 	if (cache->content.capacity * cache->groups <= old)
 		return;
-	cache->chain = kv_grow(cache->chain, &cache->chain_capacity, cache->content.capacity * cache->groups,
+	cache->chain = kv_grow_raw(cache->chain, &cache->chain_capacity, cache->content.capacity * cache->groups,
 	                       sizeof *cache->chain);
 	for (size_t i = old; i < cache->chain_capacity; i++)
 		cache->chain[i] = (struct kv_chain){.first = KV_NONE, .last = KV_NONE};
@@ -29,7 +29,7 @@ uint32_t kv_extent_take(struct kv_cache *cache)
 		return extent;
 	}
 	extent = cache->extents++;
-	cache->extent = kv_grow(cache->extent, &cache->extent_capacity, cache->extents, sizeof *cache->extent);
+	cache->extent = kv_grow_raw(cache->extent, &cache->extent_capacity, cache->extents, sizeof *cache->extent);
 	return extent;
 }
 
@@ -42,7 +42,7 @@ static uint32_t hold_take(struct kv_cache *cache)
 		return hold;
 	}
 	hold = cache->holds++;
-	cache->hold = kv_grow(cache->hold, &cache->hold_capacity, cache->holds, sizeof *cache->hold);
+	cache->hold = kv_grow_raw(cache->hold, &cache->hold_capacity, cache->holds, sizeof *cache->hold);
 	return hold;
 }
 

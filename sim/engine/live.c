@@ -133,6 +133,8 @@ static void resolve_content(struct kv_engine *engine, uint32_t id, const struct 
 	for (uint32_t i = 0; i < segments && request->prompt[i].kind != KV_STREAM_PRIVATE; i++) {
 		const struct kv_segment *segment = &request->prompt[i];
 
+		if (i % KV_CONTENT_AHEAD == 0)
+			kv_content_prefetch(&engine->cache.content, parent, at, segment, segments - i);
 		parent = add_piece(engine, live, parent, at, segment->stream, segment->kind, at + segment->length);
 		at += segment->length;
 		if (segment->kind == KV_STREAM_OUTPUT)
