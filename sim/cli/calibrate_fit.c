@@ -328,7 +328,8 @@ static int print(const struct fitting *f, struct kv_error *err)
 	if (f->arguments->json) {
 		print_json(out, f);
 	} else {
-		kv_calibrate_print_assumed(out, f->card);
+		if (f->card->memory_bandwidth > 0)
+			kv_calibrate_print_assumed(out, f->card);
 		kv_calibrate_print_constants(out, &f->start, &f->fit);
 		print_scores(out, f, false);
 		if (f->held_out)
