@@ -28,7 +28,7 @@ static const struct kv_command commands[] = {
 	{ "list", "models, hardware, engines, policies, formats and keys", kv_cli_list },
 	{ "size", "memory budget, KV capacity and concurrency; does it start", kv_cli_size },
 	{ "check-log", "recompute what an engine's start-up log prints", kv_cli_check_log },
-	{ "trace", "validate: read and check a trace, print counts", kv_cli_trace },
+	{ "trace", "check a trace, describe its load, play it through a cache alone", kv_cli_trace },
 	{ "calibrate", "fit step-time constants to measurements; score a profile", kv_cli_calibrate },
 };
 
