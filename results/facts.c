@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "results/concurrency.h"
 #include "results/json_text.h"
 #include "sim/base/error.h"
 #include "sim/base/quantity.h"
@@ -225,6 +226,23 @@ static void set_requests(json_t *object, const struct kv_summary *summary)
 	bound = add_object(object, "queue_waits_for");
 	for (int i = 0; i < KV_WAIT_RESOURCES; i++)
 		set_real(bound, kv_waiting_reason_name(i), kv_level_mean(levels, KV_LEVEL_BOUND + i));
+}
+
+static void set_concurrency(json_t *object, const struct kv_summary *summary, const struct kv_run_info *info)
+{
+	struct kv_concurrency c = kv_concurrency_of(summary, info);
+	json_t *concurrency = add_object(object, "concurrency"), *slots;
+
+	set_real(concurrency, "by_max_model_len", c.by_limit);
+	set_real(concurrency, "mean_length", c.mean_length);
+	set_real(concurrency, "by_mean_length", c.by_mean_length);
+	set_real(concurrency, "mean_running", c.mean_running);
+	set_real(concurrency, "pinned_share", c.pinned_share);
+	slots = add_object(concurrency, "slots_a_running_request");
+	set_real(slots, "pinned", c.pinned);
+	set_real(slots, "filled", c.filled);
+	set_real(slots, "reserved", c.reserved);
+	set_real(slots, "waste", c.waste);
 }
 
 static void set_outcome(json_t *object, const struct kv_summary *summary)
@@ -483,6 +501,7 @@ json_t *kv_facts_build(const struct kv_summary *summary, struct kv_insight *insi
 	set_counters(kvsim, summary);
 	set_occupancy(kvsim, summary, info);
 	set_requests(kvsim, summary);
+	set_concurrency(kvsim, summary, info);
 	set_outcome(kvsim, summary);
 	set_ttft_parts(kvsim, summary);
 	set_errors(kvsim, summary);

@@ -9,6 +9,7 @@ libkvsim_a_SOURCES += \
 	%D%/comparison_html.c \
 	%D%/comparison_json.c \
 	%D%/comparison_text.c \
+	%D%/concurrency.c %D%/concurrency.h \
 	%D%/csv_text.c %D%/csv_text.h \
 	%D%/distribution.c %D%/distribution.h \
 	%D%/events_csv.c %D%/events_csv.h \

@@ -302,6 +302,9 @@ static void put_load(struct kv_output *out, const json_t *facts)
 	put_fact_row(out, facts, "Most output tokens in a second", "max_output_tokens_per_s", 0);
 	put_fact_row(out, facts, "Most requests in flight", "max_concurrent_requests", 0);
 	put_fact_row(out, facts, "Most requests running", "kvsim/peak_running", 0);
+	put_fact_row(out, facts, "Requests running, mean", "kvsim/concurrency/mean_running", 2);
+	put_fact_row(out, facts, "Promised: pool / mean length", "kvsim/concurrency/by_mean_length", 2);
+	put_fact_row(out, facts, "Promised: pool / max_model_len", "kvsim/concurrency/by_max_model_len", 2);
 	put_fact_row(out, facts, "Engine steps", "kvsim/steps", 0);
 	end_table(out);
 }

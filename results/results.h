@@ -94,6 +94,7 @@ struct kv_run_info {
 	uint64_t num_gpu_blocks;     /* as the engine counts, null block included */
 	uint64_t usable_blocks;
 	uint32_t block_size;         /* tokens */
+	uint32_t kv_groups;          /* that share the pool; 0 = 1 */
 	uint64_t block_bytes;        /* one block on one rank */
 	uint64_t kv_bytes_per_token; /* per rank, growing part */
 	uint64_t kv_cache_bytes;     /* per rank */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "results/concurrency.h"
 #include "sim/base/quantity.h"
 
 enum { WIDTH = 50, VALUE_COLUMN = 40 };
@@ -177,6 +178,27 @@ static void write_occupancy(struct kv_output *out, const struct kv_summary *summ
 	}
 }
 
+static void write_concurrency(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
+{
+	struct kv_concurrency c = kv_concurrency_of(summary, info);
+
+	if (summary->status[KV_FINISHED] == 0 || c.mean_running == 0)
+		return;
+	write_title(out, "Promised by division, and admitted", '-');
+	kv_output_printf(out, "%-40s %-10.2f (of %u tokens)\n", "Pool / max_model_len:", c.by_limit, info->max_model_len);
+	kv_output_printf(out, "%-40s %-10.2f (of %.0f tokens)\n", "Pool / mean length:", c.by_mean_length, c.mean_length);
+	kv_output_printf(out, "%-40s %-10.2f (at most %.0f)\n", "Requests that ran, on average:", c.mean_running,
+	                 (double)summary->levels.max[KV_LEVEL_RUNNING]);
+	kv_output_printf(out, "%-40s = %.2f x %.3f of the pool pinned x %.0f / %.0f slots\n", "", c.by_mean_length,
+	                 c.pinned_share, c.mean_length, c.pinned);
+	kv_output_printf(out, "%-40s %-10.0f = %.0f filled + %.0f reserved + %.0f waste\n", "Slots pinned a running request:",
+	                 c.pinned, c.filled, c.reserved, c.waste);
+	if (c.pinned < c.mean_length)
+		kv_output_text(out, "  fewer than its mean length: requests grow into it, or share blocks\n");
+	else
+		kv_output_text(out, "  more than the mean length: reserved or wasted slots, or long requests stay longer\n");
+}
+
 static void write_cache(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	const struct kv_state *counters = &summary->counters;
@@ -261,6 +283,7 @@ void kv_summary_write_text(const struct kv_summary *summary, const struct kv_run
 	write_vllm_block(out, summary, info);
 	write_setup(out, info);
 	write_occupancy(out, summary, info);
+	write_concurrency(out, summary, info);
 	write_cache(out, summary, info);
 	write_fates(out, summary);
 	write_ttft_parts(out, summary);

@@ -177,6 +177,7 @@ static void fill_pool(struct run *run)
 	info->num_gpu_blocks = budget->num_blocks;
 	info->usable_blocks = budget->usable_blocks;
 	info->block_size = run->deployment.config.block_size;
+	info->kv_groups = run->deployment.config.groups;
 	info->block_bytes = budget->layout.page_bytes;
 	info->kv_bytes_per_token = budget->layout.growing_bytes;
 	info->kv_cache_bytes = budget->num_blocks * budget->layout.page_bytes;
