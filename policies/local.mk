@@ -42,3 +42,4 @@ libkvsim_a_SOURCES += \
 	%D%/scheduling/longest_prefix_match.c \
 	%D%/scheduling/priority.c \
 	%D%/scheduling/shortest_prompt.c
+EXTRA_DIST += %D%/README.md

@@ -126,6 +126,22 @@ test_radix_SOURCES = %D%/test_radix.c %D%/support.h
 test_radix_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_radix_LDADD = liboracle.a $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_guide
+test_guide_SOURCES = %D%/test_guide.c %D%/support.h
+nodist_test_guide_SOURCES = %D%/guide_policy.c
+test_guide_CPPFLAGS = $(KV_TEST_CPPFLAGS) -Itests
+test_guide_LDADD = $(KV_TEST_LIBS)
+CLEANFILES += %D%/guide_policy.c %D%/guide_cases.h
+
+# The first and the second block of C in the guide.
+%D%/guide_policy.c: policies/README.md
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	$(AWK) '/^```/ { n += /c$$/; c = /c$$/; next } c && n == 1' $(srcdir)/policies/README.md >$@
+%D%/guide_cases.h: policies/README.md
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	$(AWK) '/^```/ { n += /c$$/; c = /c$$/; next } c && n == 2' $(srcdir)/policies/README.md >$@
+%D%/test_guide-test_guide.$(OBJEXT): %D%/guide_cases.h
+
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
 test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
