@@ -46,6 +46,10 @@ CLEANFILES += %D%/report_assets.c
 
 # Published experiments, each with its script, inputs' names and outputs.
 EXTRA_DIST += \
+	%D%/studies/eviction/README.md \
+	%D%/studies/eviction/eviction.sh \
+	%D%/studies/eviction/hits.csv \
+	%D%/studies/eviction/hits.svg \
 	%D%/studies/latency/README.md \
 	%D%/studies/latency/scoreboard.csv \
 	%D%/studies/latency/scoreboard.sh
