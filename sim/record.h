@@ -118,8 +118,8 @@ struct kv_miss {
 	uint32_t prompt_tokens, hit_tokens;
 	uint32_t tokens[KV_MISS_REASONS];/* sums to prompt - hit */
 	kv_time evicted_ago;             /* since the eviction of the first evicted part; KV_TIME_NONE = none */
-	uint32_t new_segment, new_token; /* the first segment of the prompt that was not known at its place, and where it
-	                                    begins; UINT32_MAX = none */
+	uint32_t new_segment, new_token; /* the first segment of the prompt that was not known to its end at its place, and
+	                                    where what is new begins; UINT32_MAX = none */
 };
 
 /* --- requests: one record each, when its fate is known -------------------------------------------------------------- */

@@ -202,6 +202,32 @@ START_TEST(content_that_is_still_being_computed_comes_too_late)
 }
 END_TEST
 
+/* 40 tokens of the document were there before: two blocks, and 8 tokens of a third that was never whole. */
+START_TEST(what_a_longer_document_adds_was_never_seen)
+{
+	ask("doc:40");
+	ask("doc:100");
+	ask("doc:110");
+	run();
+	check(1, 32, "never_seen 60, partial_block 8");
+	ck_assert_int_eq(main_reason[1], KV_MISS_NEVER_SEEN);
+	ck_assert_uint_eq(miss[1].new_segment, 0);
+	ck_assert_uint_eq(miss[1].new_token, 40);
+	check(2, 96, "never_seen 10, partial_block 4");
+}
+END_TEST
+
+/* Of the first 64 tokens, which the other request computes 16 a step, one block is there. */
+START_TEST(what_a_longer_document_adds_does_not_come_too_late)
+{
+	workload.config.long_prefill_token_threshold = 16;
+	ask_at(0, "", "doc:64");
+	ask_at(0, "", "doc:128");
+	run();
+	check(1, 16, "never_seen 64, too_late 48");
+}
+END_TEST
+
 START_TEST(a_second_turn_reuses_what_the_first_generated)
 {
 	ask_at(0, "", "a:40")->output_tokens = 30;
@@ -279,6 +305,8 @@ int main(void)
 	tcase_add_test(tc, another_salt_or_none_is_another_key);
 	tcase_add_test(tc, a_document_behind_a_changed_beginning_has_diverged);
 	tcase_add_test(tc, content_that_is_still_being_computed_comes_too_late);
+	tcase_add_test(tc, what_a_longer_document_adds_was_never_seen);
+	tcase_add_test(tc, what_a_longer_document_adds_does_not_come_too_late);
 	tcase_add_test(tc, a_second_turn_reuses_what_the_first_generated);
 	tcase_add_test(tc, a_window_that_lost_its_blocks_limits_full_attention);
 	tcase_add_test(tc, nothing_is_told_without_prefix_caching);

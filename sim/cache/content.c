@@ -157,7 +157,7 @@ static void lay_aside(struct kv_content *content, uint32_t node)
 {
 	struct kv_node *gone = &content->node[node];
 
-	gone->admitted = false;
+	gone->admitted = 0;
 	gone->gone_next = KV_NONE;
 	gone->gone_prev = content->gone_last;
 	*(content->gone_last == KV_NONE ? &content->gone_first : &content->node[content->gone_last].gone_next) = node;

@@ -34,8 +34,8 @@ struct kv_node {
 	kv_time evicted; /* when last a block of it was or expired, KV_TIME_NONE = never */
 	uint32_t gone_next, gone_prev;  /* nodes that are remembered, oldest first; KV_NONE = end */
 	uint32_t stored; /* blocks of it, from the start of the prompt, that have ever been registered */
+	uint32_t admitted; /* tokens, from the start of the prompt, that admitted requests have had of it; 0 = none */
 	uint8_t kind;
-	bool admitted;   /* a request with this content has been admitted */
 	bool expired;    /* it expired when last evicted */
 };
 

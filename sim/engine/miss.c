@@ -20,7 +20,7 @@ struct known {
 	uint32_t stored;   /* blocks from the start of the prompt */
 	kv_time evicted;
 	bool expired;      /* not evicted then */
-	bool admitted;
+	uint32_t admitted; /* tokens from the start of the prompt */
 };
 
 void kv_misses_fini(struct kv_misses *misses)
@@ -115,16 +115,16 @@ static bool has_stream(const struct walk *w, uint32_t piece)
 	return node_of(w, piece)->kind == KV_STREAM_NAMED || node_of(w, piece)->kind == KV_STREAM_OUTPUT;
 }
 
-static void note_new(struct walk *w, uint32_t piece)
+static void note_new(struct walk *w, uint32_t piece, uint32_t from)
 {
 	if (w->miss->new_segment != UINT32_MAX)
 		return;
 	w->miss->new_segment = piece;
-	w->miss->new_token = piece_begin(w, piece);
+	w->miss->new_token = from;
 }
 
-/* Tokens [from, to) of a piece that were never stored at their place. */
-static void blame_unknown(struct walk *w, uint32_t piece, const struct known *known, uint32_t from, uint32_t to)
+/* Tokens [from, to) of a piece that nobody has had at their place. */
+static void blame_unknown(struct walk *w, uint32_t piece, uint32_t from, uint32_t to)
 {
 	const struct kv_seen_entry *stream;
 	bool forgot = w->cache->content.forgot || w->misses->streams.forgot;
@@ -132,11 +132,7 @@ static void blame_unknown(struct walk *w, uint32_t piece, const struct known *kn
 
 	if (to <= from)
 		return;
-	if (known->admitted) {
-		blame(w, KV_MISS_TOO_LATE, from, to);
-		return;
-	}
-	note_new(w, piece);
+	note_new(w, piece, from);
 	if (node_of(w, piece)->kind == KV_STREAM_PRIVATE) {
 		blame(w, KV_MISS_NEVER_SEEN, from, to);
 		return;
@@ -150,6 +146,15 @@ static void blame_unknown(struct walk *w, uint32_t piece, const struct known *kn
 		shared = (uint32_t)kv_min(to, kv_max(from, piece_begin(w, piece) + (uint64_t)stream->extent));
 	blame(w, KV_MISS_DIVERGED, from, shared);
 	blame(w, forgot ? KV_MISS_BEYOND_HORIZON : KV_MISS_NEVER_SEEN, shared, to);
+}
+
+/* Gives the tokens of [from, to) that lie before `until` a reason. Returns where the others begin. */
+static uint32_t blame_until(struct walk *w, enum kv_miss_reason reason, uint32_t from, uint32_t to, uint32_t until)
+{
+	uint32_t end = (uint32_t)kv_min(to, until);
+
+	blame(w, reason, from, end);
+	return (uint32_t)kv_max(from, end);
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------------- */
@@ -176,7 +181,10 @@ static void blame_blocks(struct walk *w, uint32_t piece, const struct known *kno
 		return;
 	}
 	blame_eviction(w, known, from, stored);
-	blame_unknown(w, piece, known, (uint32_t)kv_max(from, stored), to);
+	from = (uint32_t)kv_max(from, stored);
+	from = blame_until(w, KV_MISS_TOO_LATE, from, to, known->admitted / w->block_size * w->block_size);
+	from = blame_until(w, KV_MISS_PARTIAL_BLOCK, from, to, known->admitted);
+	blame_unknown(w, piece, from, to);
 }
 
 /* The piece with the last token of a block; path->pieces if the prompt ends before. */
@@ -187,6 +195,14 @@ static uint32_t owner_of(const struct walk *w, uint32_t piece, uint32_t block)
 	while (w->path->piece[piece].end_block <= block)
 		piece++;
 	return piece;
+}
+
+/* Where the tokens end that somebody has had. Of content that is gone, only whole blocks are remembered. */
+static uint32_t had_until(const struct walk *w, const struct known *known)
+{
+	if ((uint64_t)known->stored * w->block_size > known->admitted)
+		return (known->stored + 1) * w->block_size;
+	return known->admitted;
 }
 
 /* Tokens at the end of a piece whose block ends in a later piece, or not at all. */
@@ -209,10 +225,8 @@ static void blame_rest(struct walk *w, uint32_t piece, const struct known *known
 			return;
 		}
 	}
-	if (known->admitted || known->stored > 0)
-		blame(w, KV_MISS_PARTIAL_BLOCK, from, to);
-	else
-		blame_unknown(w, piece, known, from, to);
+	from = blame_until(w, KV_MISS_PARTIAL_BLOCK, from, to, had_until(w, known));
+	blame_unknown(w, piece, from, to);
 }
 
 static void blame_piece(struct walk *w, uint32_t piece, uint32_t missed_from)
@@ -231,17 +245,16 @@ static void blame_piece(struct walk *w, uint32_t piece, uint32_t missed_from)
 static void remember_piece(struct walk *w, uint32_t piece)
 {
 	struct kv_node *node = &w->cache->content.node[w->path->piece[piece].node];
-	uint32_t length = w->path->piece[piece].end - piece_begin(w, piece);
+	uint32_t end = w->path->piece[piece].end;
+	uint32_t length = end - piece_begin(w, piece);
 
-	if (node->kind == KV_STREAM_PRIVATE)
+	if (node->kind == KV_STREAM_PRIVATE || end <= node->admitted)
 		return;
-	if (!node->admitted) {
-		if (has_stream(w, piece))
-			kv_seen_put(&w->misses->streams, stream_key(w, piece), length);
-		if (has_key(w))
-			kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length);
-	}
-	node->admitted = true;
+	if (has_stream(w, piece))
+		kv_seen_put(&w->misses->streams, stream_key(w, piece), length);
+	if (has_key(w))
+		kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length);
+	node->admitted = end;
 }
 
 static uint64_t key_hash_of(const struct walk *w)
