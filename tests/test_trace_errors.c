@@ -29,6 +29,7 @@ static const struct bad table[] = {
 	 ":1: column arrival_s: stands twice in the header"},
 	{TEXT("arrival_s,prompt_token,output_tokens\n0,1,1\n"), NULL,
 	 ":1: unknown column 'prompt_token': did you mean 'prompt_tokens'?"},
+	{TEXT("arrival_s,\033[31mprompt,output_tokens\n0,a:1,1\n"), NULL, ":1: unknown column '?[31mprompt'"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,no_store\n0,1,1,5\n"), NULL, ":1: column no_store: is not built yet"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,ttl_s\n0,1,1,5\n"), NULL, ":1: column ttl_s: is not built yet"},
 	{TEXT("arrival_s,prompt,content,output_tokens\n0,a:1,b:1,5\n"), NULL, ":1: the header has both prompt and content"},

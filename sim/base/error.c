@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What came from a file must not steer the terminal that it is shown on. */
+static void mask_control_characters(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
 {
 	va_list args;
@@ -15,6 +23,7 @@ int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(err->text, sizeof err->text, format, args);
 	va_end(args);
+	mask_control_characters(err->text);
 	return -1;
 }
 
