@@ -22,6 +22,9 @@ static int check_name(const struct kv_variants *variants, const char *name, stru
 		return kv_fail(err, KV_EXIT_USAGE,
 		               "variant '%s': a name has 1 to %d letters, digits, '.', '_' and '-', not '.' first", name,
 		               KV_VARIANT_NAME_MAX);
+	if (strncmp(name, "comparison.", 11) == 0 || strncmp(name, "manifest.", 9) == 0)
+		return kv_fail(err, KV_EXIT_USAGE, "variant '%s': its folder would stand in the way of a file of the comparison: "
+		               "choose another name", name);
 	for (size_t i = 0; i < variants->count; i++)
 		if (strcmp(variants->item[i].name, name) == 0)
 			return kv_fail(err, KV_EXIT_USAGE, "variant '%s' is given twice: choose another name", name);

@@ -47,6 +47,9 @@ wrong 'one variant' 64 '1 variant: give --variant NAME:key=value at least twice,
 wrong 'equal names' 64 "variant 'a' is given twice: choose another name" --variant a --variant a:eviction=fifo
 wrong 'a name that is no folder' 64 \
 	"variant 'a/b': a name has 1 to 64 letters, digits, '.', '_' and '-', not '.' first" --variant a/b --variant c
+wrong 'a name of a file of ours' 64 \
+	"variant 'manifest.json': its folder would stand in the way of a file of the comparison: choose another name" \
+	--variant a --variant manifest.json
 wrong 'unknown key' 64 "variant b: unknown key 'evction': did you mean 'eviction'?" --variant a --variant b:evction=fifo
 wrong 'unknown policy' 64 "variant b: eviction: unknown eviction policy 'fio': did you mean 'fifo'?" \
 	--variant a --variant b:eviction=fio
