@@ -41,10 +41,12 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static error_t read_count(struct arguments *a, const char *text, uint64_t maximum, uint64_t *out)
+static error_t read_count(struct arguments *a, const char *flag, const char *text, uint64_t maximum, uint64_t *out)
 {
-	a->failed |= kv_parse_count(text, 1, maximum, out, &a->err);
-	return a->failed ? EINVAL : 0;
+	if (kv_parse_count(text, 1, maximum, out, &a->err) == 0)
+		return 0;
+	a->failed = kv_fail_in(&a->err, "%s", flag);
+	return EINVAL;
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -55,9 +57,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case OPTION_MODEL: a->model = value; return 0;
 	case OPTION_QUANTIZATION: a->quantization = value; return 0;
 	case OPTION_CACHE: a->cache = value; return 0;
-	case OPTION_TP: return read_count(a, value, 1024, &a->tensor_parallel);
-	case OPTION_BLOCK: return read_count(a, value, 1 << 20, &a->block_size);
-	case OPTION_LENGTH: return read_count(a, value, UINT32_MAX, &a->max_model_len);
+	case OPTION_TP: return read_count(a, "--tensor-parallel-size", value, 1024, &a->tensor_parallel);
+	case OPTION_BLOCK: return read_count(a, "--block-size", value, 1 << 20, &a->block_size);
+	case OPTION_LENGTH: return read_count(a, "--max-model-len", value, UINT32_MAX, &a->max_model_len);
 	case OPTION_JSON: a->json = true; return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 0)

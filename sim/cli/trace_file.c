@@ -45,9 +45,9 @@ static int take_option(struct kv_trace_file *file, int key, const char *value, s
 		file->json = true;
 		return 0;
 	case REORDER_TIME:
-		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err);
+		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err) ? kv_fail_in(err, "--reorder-time") : 0;
 	default:
-		return kv_parse_count(value, 0, UINT32_MAX, &o->reorder_rows, err);
+		return kv_parse_count(value, 0, UINT32_MAX, &o->reorder_rows, err) ? kv_fail_in(err, "--reorder-rows") : 0;
 	}
 }
 

@@ -52,4 +52,6 @@ run check-log no.log
 expect_line 'no such file' 66 'no.log'
 run check-log good.log --model no-such-model
 expect_line 'an unknown model' 64 'unknown model'
+run check-log good.log -tp 0
+expect_line 'no ranks' 64 '--tensor-parallel-size: 0 is out of range: 1 to 1024 is allowed'
 finish

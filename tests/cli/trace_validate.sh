@@ -97,6 +97,13 @@ Try \`kvsim trace validate --help' or \`kvsim trace validate --usage' for more
 information.
 END
 
+run trace validate --reorder-rows -1 chat.csv
+expect 'a number of rows that is none' 64 <<END
+kvsim trace validate: --reorder-rows: -1 is out of range: 0 to 4294967295 is allowed
+Try \`kvsim trace validate --help' or \`kvsim trace validate --usage' for more
+information.
+END
+
 run trace validate
 expect 'no file' 64 <<END
 kvsim trace validate: FILE is missing ('-' is standard input)
