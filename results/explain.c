@@ -251,6 +251,14 @@ static void judge_stopped(const json_t *facts, json_t *finding)
 {
 	const char *id = kv_facts_text(facts, "kvsim/stalled_request");
 
+	if (!json_is_true(kv_facts_at(facts, "kvsim/livelocked")) &&
+	    kv_facts_number(facts, "kvsim/stalled_needs_blocks") <= kv_facts_number(facts, "kvsim/usable_blocks")) {
+		give_verdict(finding, "The run stopped: request %s is never let in, though its blocks fit the pool. %.0f requests "
+		             "were left unfinished.", id != NULL ? id : "?", kv_facts_number(facts, "kvsim/unfinished"));
+		say(finding, "change", "Chunked prefill or a larger --max-num-batched-tokens, if its prompt is longer than that; else "
+		    "another --admission policy.");
+		return;
+	}
 	give_verdict(finding, "The run stopped: request %s needs %.0f blocks and the pool has %.0f. %.0f requests were left "
 	             "unfinished.", id != NULL ? id : "?", kv_facts_number(facts, "kvsim/stalled_needs_blocks"),
 	             kv_facts_number(facts, "kvsim/usable_blocks"), kv_facts_number(facts, "kvsim/unfinished"));

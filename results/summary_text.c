@@ -265,7 +265,11 @@ static void write_notices(struct kv_output *out, const struct kv_summary *summar
 {
 	const struct kv_run_outcome *outcome = &summary->outcome;
 
-	if (outcome->stalled || outcome->livelocked)
+	if (outcome->stalled && !outcome->livelocked && outcome->stalled_needs_blocks <= info->usable_blocks)
+		kv_output_printf(out, "STALLED: request %s is never let in, though its %llu blocks fit the pool of %llu.\n",
+		                 summary->stalled_id, (unsigned long long)outcome->stalled_needs_blocks,
+		                 (unsigned long long)info->usable_blocks);
+	else if (outcome->stalled || outcome->livelocked)
 		kv_output_printf(out, "%s: request %s needs %llu blocks, the pool has %llu.\n",
 		                 outcome->livelocked ? "LIVELOCKED" : "STALLED", summary->stalled_id,
 		                 (unsigned long long)outcome->stalled_needs_blocks,

@@ -56,4 +56,9 @@ status=$?
 expect_line 'a disk that is full is an I/O error' 74 'File too large'
 report "$([ ! -e "$scratch/g/requests.csv" ]; echo $?)" 'and leaves no file under its final name'
 
+printf 'arrival_s,prompt_tokens,output_tokens\n0,500,1\n' >"$scratch/long.csv"
+run run --trace long.csv --model llama-3.1-8b --hardware h100-sxm --no-enable-chunked-prefill --max-num-batched-tokens 64 --out never
+expect_line 'a prompt longer than a step is not said to lack blocks' 0 'STALLED: request r0 is never let in, though its 32 blocks fit'
+expect_line 'and why, in words' 0 'The run stopped: request r0 is never let in, though its blocks fit the pool.'
+
 finish
