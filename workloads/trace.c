@@ -506,6 +506,9 @@ static int check_options(const struct kv_trace_options *options, struct kv_error
 	if (!(options->request_rate >= 0))
 		return kv_fail(err, KV_EXIT_USAGE, "request rate: %g; allowed: a number above 0, or inf",
 		               options->request_rate);
+	if (options->request_rate > 0 && options->time_scale != 1)
+		return kv_fail(err, KV_EXIT_USAGE, "a request rate replaces the trace's times, so a time scale has nothing to "
+		               "stretch: leave --request-rate or --time-scale out");
 	if (!(options->burstiness > 0))
 		return kv_fail(err, KV_EXIT_USAGE, "burstiness: %g; allowed: a number above 0, or inf", options->burstiness);
 	return 0;

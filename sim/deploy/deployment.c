@@ -263,6 +263,9 @@ static int build_from_data(struct kv_deployment *d, const struct kv_scenario *s,
 
 static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
+	if (s->latency_data != NULL && s->latency.backend != KV_LATENCY_LINEAR && s->latency.backend != KV_LATENCY_TABLE)
+		kv_remark(&d->warnings, "nothing goes by the measured steps in %s: that takes latency linear or table",
+		          s->latency_data);
 	switch (s->latency.backend) {
 	case KV_LATENCY_FIXED:
 		d->config.latency = kv_latency_fixed(s->latency.duration);

@@ -53,6 +53,8 @@ wrong 'unknown step time' 64 "--latency: unknown backend 'guess': valid are roof
 wrong 'unknown file to write' 64 "--write: 'pdf' is not one of summary, requests, timeline, manifest, report" --write pdf
 wrong 'bad range of rows' 64 "--rows: rows: 'x' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; \
 either may be left out" --rows x
+wrong 'a rate and a scale' 64 "a request rate replaces the trace's times, so a time scale has nothing to stretch: leave \
+--request-rate or --time-scale out" --request-rate 2 --time-scale 0.5
 wrong 'unknown format' 64 "unknown trace format 'mooncacke': did you mean 'mooncake'?" --format mooncacke
 wrong 'missing trace' 66 'nosuch.csv: No such file or directory' --trace nosuch.csv
 wrong 'unknown engine' 64 "--engine: unknown engine profile 'vllm-2026-09': did you mean 'vllm-2026-08'?" \

@@ -27,6 +27,10 @@ simulate 1000 3
 near 'an idle request gets its first token after its prefill' "$(of ttft_s "$scratch/kvsim-out/requests.csv")" 0.026195225 1e-8
 near 'and its others after a decode step each' "$(of tpot_s "$scratch/kvsim-out/requests.csv")" 0.007298791 1e-8
 
+simulate 1000 3 --latency-data steps.csv
+report "$(grep -q 'nothing goes by the measured steps in steps.csv: that takes latency linear or table' \
+	"$scratch/kvsim-out/manifest.json"; echo $?)" 'measured steps that nothing goes by are no secret'
+
 simulate 8192 1
 one=$(of ttft_s "$scratch/kvsim-out/requests.csv")
 simulate 16384 1
