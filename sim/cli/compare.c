@@ -122,7 +122,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, st
 		  .doc = "Variants that run at once (default: the number of processors)" },
 		{ .name = "bootstrap", .key = OPTION_BOOTSTRAP, .arg = "N", .group = 10,
 		  .doc = "Replicates behind each interval (default: 1000)" },
-		{ .name = "force", .key = OPTION_FORCE, .doc = "Replace a folder of results", .group = 10 },
+		{ .name = "force", .key = OPTION_FORCE, .doc = "Write into a folder that kvsim did not write", .group = 10 },
 		{ .name = "json", .key = OPTION_JSON, .doc = "Print comparison.json instead of the tables", .group = 10 },
 		{ .name = "quiet", .key = OPTION_QUIET, .doc = "Print nothing but errors", .group = 10 },
 		{ 0 }

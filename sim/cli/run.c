@@ -46,7 +46,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static int read_arguments(struct arguments *arguments, int argc, char **argv, struct kv_error *err)
 {
 	static const struct argp_option own[] = {
-		{ .name = "force", .key = OPTION_FORCE, .doc = "Replace a folder of results", .group = 10 },
+		{ .name = "force", .key = OPTION_FORCE, .doc = "Write into a folder that kvsim did not write", .group = 10 },
 		{ .name = "json", .key = OPTION_JSON, .doc = "Print summary.json instead of the text", .group = 10 },
 		{ .name = "quiet", .key = OPTION_QUIET, .doc = "Print nothing but errors", .group = 10 },
 		{ 0 }
