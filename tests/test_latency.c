@@ -47,7 +47,7 @@ static const struct worked {
 	uint64_t prefill, past, decodes, context;
 	double ms;
 } worked[] = {
-	/* The form worked with a calculator: c0 + 32 cl + cs + root of squares + attention at .60 x 1000 / 2500 and so on. */
+	/* The form worked with a calculator: c0 + 32 cl + cs + root of squares + attention at .60 x 1000 / 2500 ... */
 	{1, 1000, 0, 0, 0, 26.195225},
 	{1, 0, 0, 1, 1001, 7.298765},
 	{1, 0, 0, 64, 4000, 21.194467},

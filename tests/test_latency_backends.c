@@ -23,14 +23,15 @@ static struct kv_step_work step(uint64_t prefill, uint64_t past, uint64_t decode
 	};
 }
 
-/* --- the roofline's loop form --------------------------------------------------------------------------------------- */
+/* --- the roofline's loop form ----------------------------------------------------------------------------------- */
 
 START_TEST(folded_coefficients_give_the_same_seconds)
 {
 	struct kv_latency_setup setup = {
 		.model = {.layers = 36, .hidden = 2880, .linear_params = 1.1e9, .linear_bytes = 2.2e9, .head_params = 5.8e8,
-		          .head_bytes = 1.16e9, .experts = 128, .experts_used = 4, .expert_params = 8.9e8, .expert_bytes = 4.7e8,
-		          .full_pair_flops = 295e3, .window_pair_flops = 295e3, .decode_pair_flops = 1.7e5,
+		          .head_bytes = 1.16e9, .experts = 128, .experts_used = 4, .expert_params = 8.9e8,
+		          .expert_bytes = 4.7e8, .full_pair_flops = 295e3, .window_pair_flops = 295e3,
+		          .decode_pair_flops = 1.7e5,
 		          .full_kv_bytes = 36864, .window_kv_bytes = 36864},
 		.rates = {.compute_flops = 1979e12, .attention_flops = 989e12, .memory_bandwidth = 3.35e12,
 		          .link_bandwidth = 450e9},
@@ -58,7 +59,7 @@ START_TEST(folded_coefficients_give_the_same_seconds)
 }
 END_TEST
 
-/* --- the line ------------------------------------------------------------------------------------------------------- */
+/* --- the line --------------------------------------------------------------------------------------------------- */
 
 enum { LINE_ROWS = 24 };
 
@@ -158,7 +159,7 @@ START_TEST(steps_beyond_the_rows_are_counted)
 }
 END_TEST
 
-/* --- the table ------------------------------------------------------------------------------------------------------ */
+/* --- the table -------------------------------------------------------------------------------------------------- */
 
 /* Decode: 1, 8 and 64 sequences, ragged in context; prefill alone; one mixed step. */
 static const struct { uint64_t prefill, past, decodes, context; double ms; } grid[] = {
@@ -233,12 +234,13 @@ START_TEST(rows_of_one_node_are_averaged)
 }
 END_TEST
 
-/* --- trust ---------------------------------------------------------------------------------------------------------- */
+/* --- trust ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(settings_beyond_the_validated_ones_name_the_term)
 {
-	static const char text[] = "name: card\nmemory_bandwidth: 1TB/s\nflops: {bf16: 100TFLOP/s}\nsource: tests\nvalidated:\n"
-	                           "  sequences: 32\n  step_tokens: 8192\n  sequence_context: 4096\n  tensor_parallel: 4\n"
+	static const char text[] = "name: card\nmemory_bandwidth: 1TB/s\nflops: {bf16: 100TFLOP/s}\nsource: tests\n"
+	                           "validated:\n  sequences: 32\n  step_tokens: 8192\n  sequence_context: 4096\n"
+	                           "  tensor_parallel: 4\n"
 	                           "  weights: wide\n  error: \"3 % of 144 rows\"\n";
 	struct kv_error err = {0};
 	struct kv_hardware *card = kv_hardware_parse(text, "card.yaml", &err);

@@ -33,7 +33,7 @@ struct kv_row_filter {
 	size_t count;
 };
 
-/* 1 = passes, 0 = does not, -1 with err filled = a condition names no column or compares no numbers. NULL passes all. */
+/* 1 = passes, 0 = does not, -1 with err filled = a condition names no column or compares no numbers. NULL passes. */
 int kv_csv_table_passes(const struct kv_csv_table *table, size_t row, const struct kv_row_filter *filter,
                         struct kv_error *err);
 

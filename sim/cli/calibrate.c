@@ -16,14 +16,17 @@
 #define VLLM_BLOCK 16u
 
 enum {
-	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_MODEL, OPTION_TP, OPTION_CONTEXT, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION,
-	OPTION_KV_CACHE_DTYPE, OPTION_WHERE, OPTION_FOLDS, OPTION_LEAVE_OUT, OPTION_DRAW, OPTION_SEED, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE, OPTION_JSON
+	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_MODEL,
+	OPTION_TP, OPTION_CONTEXT, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION, OPTION_KV_CACHE_DTYPE,
+	OPTION_WHERE, OPTION_FOLDS, OPTION_LEAVE_OUT, OPTION_DRAW, OPTION_SEED, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE,
+	OPTION_JSON
 };
 
 static const struct argp_option options[] = {
 	{.doc = "Fit:"},
 	{.name = "data", .key = OPTION_DATA, .arg = "FILE", 
-	 .doc = "What to fit to: measured steps or static batches (CSV), a vLLM iteration log, or a measured run as in --against"},
+	 .doc = "What to fit to: measured steps or static batches (CSV), a vLLM iteration log, or a measured run as in "
+	        "--against"},
 	{.name = "out", .key = OPTION_OUT, .arg = "PROFILE", .doc = "Write the hardware profile with the fitted constants"},
 	{.name = "start", .key = OPTION_START, .arg = "PROFILE",
 	 .doc = "Hardware profile whose constants are the starting point and what the data must argue against"},
@@ -52,7 +55,8 @@ static const struct argp_option options[] = {
 	{.doc = "All:"},
 	{.name = "hardware", .key = OPTION_HARDWARE, .arg = "NAME|FILE",
 	 .doc = "Its constants count for all rows, its rates for rows of its name (default: each row's own card)"},
-	{.name = "engine", .key = OPTION_ENGINE, .arg = "PROFILE", .doc = "Engine profile (" KV_CALIBRATE_DEFAULT_ENGINE "; of a measured run: its release)"},
+	{.name = "engine", .key = OPTION_ENGINE, .arg = "PROFILE",
+	 .doc = "Engine profile (" KV_CALIBRATE_DEFAULT_ENGINE "; of a measured run: its release)"},
 	{.name = "quantization", .key = OPTION_QUANTIZATION, .arg = "T", .doc = "Of all models in the file"},
 	{.name = "kv-cache-dtype", .key = OPTION_KV_CACHE_DTYPE, .arg = "T", .doc = "Of all rows (bfloat16)"},
 	{.name = "where", .key = OPTION_WHERE, .arg = "COLUMN=VALUE",
@@ -146,9 +150,9 @@ int kv_cli_calibrate(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options, .parser = parse_option,
 		.doc = "Fits the constants of the step-time model to measured steps, or scores a profile against them.\v"
-		       "Columns: gpu, tp, model, p_tok, p_seq, p_ctx (prefill: new tokens, sequences, KV tokens already there), "
-		       "d_seq, d_ctx (decode: sequences, KV tokens read), time_ms; totals over the batch. Static batches: phase "
-		       "e2e_static, batch, tokens, context, time_ms.\n\n"
+		       "Columns: gpu, tp, model, p_tok, p_seq, p_ctx (prefill: new tokens, sequences, KV tokens already "
+		       "there), d_seq, d_ctx (decode: sequences, KV tokens read), time_ms; totals over the batch. Static "
+		       "batches: phase e2e_static, batch, tokens, context, time_ms.\n\n"
 		       "Example: kvsim calibrate --data steps.csv --hardware h100-sxm --out mine.yaml"
 	};
 	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .tp = 1, .fail_above = INFINITY};
@@ -161,7 +165,7 @@ int kv_cli_calibrate(int argc, char **argv)
 	                         : kv_calibrate_against(&arguments);
 }
 
-/* --- what both modes need ----------------------------------------------------------------------------------------------- */
+/* --- what both modes need --------------------------------------------------------------------------------------- */
 
 static int kv_dtype_of(const char *text, enum kv_dtype *out, struct kv_error *err)
 {
@@ -169,7 +173,8 @@ static int kv_dtype_of(const char *text, enum kv_dtype *out, struct kv_error *er
 	if (!text || !strcmp(text, "auto"))
 		return 0;
 	if (kv_dtype_parse(text, out))
-		return kv_fail(err, KV_EXIT_USAGE, "--kv-cache-dtype: '%s'; allowed: auto, bfloat16, float16, float32, fp8", text);
+		return kv_fail(err, KV_EXIT_USAGE, "--kv-cache-dtype: '%s'; allowed: auto, bfloat16, float16, float32, fp8",
+		               text);
 	return 0;
 }
 

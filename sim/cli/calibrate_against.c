@@ -1,4 +1,5 @@
-/* Replays a measured run with its own arrivals, lengths, content, pool and settings, and compares what its clients saw. */
+/* Replays a measured run with its own arrivals, lengths, content, pool and settings, and compares what its clients
+ * saw. */
 #include "config.h"
 
 #include "sim/cli/calibrate.h"
@@ -46,7 +47,7 @@ struct against {
 	size_t finished;
 };
 
-/* --- what the simulation tells ------------------------------------------------------------------------------------------ */
+/* --- what the simulation tells ---------------------------------------------------------------------------------- */
 
 static void set_metrics(double *const to[METRICS], size_t index, kv_time arrival, kv_time first, kv_time last,
                         uint32_t tokens)
@@ -80,7 +81,7 @@ static void on_advance(void *self, const struct kv_state *state, kv_time time)
 	a->simulated_most_running = fmax(a->simulated_most_running, (double)state->running);
 }
 
-/* --- the replay ------------------------------------------------------------------------------------------------------ */
+/* --- the replay ------------------------------------------------------------------------------------------------- */
 
 static int replay(struct against *a, struct kv_error *err)
 {
@@ -116,7 +117,7 @@ static void take_measured(struct against *a)
 	}
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------------------- */
+/* --- comparing -------------------------------------------------------------------------------------------------- */
 
 struct comparison {
 	double mean[2], quantile[2][QUANTILES];  /* measured, simulated; seconds */

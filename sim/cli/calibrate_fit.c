@@ -33,7 +33,7 @@ struct fitting {
 	double *held_out;                     /* predictions of rows by fits that had not seen them; NULL = no folds */
 };
 
-/* --- the start ---------------------------------------------------------------------------------------------------------- */
+/* --- the start -------------------------------------------------------------------------------------------------- */
 
 static const char *only_card(const struct kv_measurements *m)
 {
@@ -70,7 +70,7 @@ static void choose_start(struct fitting *f)
 	}
 }
 
-/* --- fitting ------------------------------------------------------------------------------------------------------------ */
+/* --- fitting ---------------------------------------------------------------------------------------------------- */
 
 /* In a fit that is reported, an outlier is a row with a problem: it gets its name printed. */
 static void refuse_outliers(struct fitting *f, const bool *set_aside)
@@ -82,8 +82,8 @@ static void refuse_outliers(struct fitting *f, const bool *set_aside)
 
 		if (set_aside[i])
 			kv_measurement_refuse(&f->in.measurements->row[set->row[i]],
-			                      "outlier: %.3g ms is %.2f times what the other rows say", set->usable[i]->seconds * 1e3,
-			                      ratio);
+			                      "outlier: %.3g ms is %.2f times what the other rows say",
+			                      set->usable[i]->seconds * 1e3, ratio);
 	}
 }
 
@@ -157,7 +157,7 @@ static int run_fit(struct fitting *f, struct kv_error *err)
 	return status;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------------ */
+/* --- results ---------------------------------------------------------------------------------------------------- */
 
 static double error_of(const struct fitting *f, size_t usable, bool held_out)
 {
@@ -307,8 +307,8 @@ static json_t *worst_json(const struct fitting *f)
 
 static void print_json(struct kv_output *out, const struct fitting *f)
 {
-	json_t *document = json_pack("{sI so so so so}", "rows", (json_int_t)f->in.set.count, "constants", constants_json(f),
-	                             "fit", scores_json(f, false), "worst", worst_json(f), "refused",
+	json_t *document = json_pack("{sI so so so so}", "rows", (json_int_t)f->in.set.count, "constants",
+	                             constants_json(f), "fit", scores_json(f, false), "worst", worst_json(f), "refused",
 	                             kv_calibrate_refused_json(f->in.measurements));
 	char *text;
 
@@ -341,7 +341,7 @@ static int print(const struct fitting *f, struct kv_error *err)
 	return failed;
 }
 
-/* --- a few rows at a time ------------------------------------------------------------------------------------------------ */
+/* --- a few rows at a time --------------------------------------------------------------------------------------- */
 
 /* Mean absolute error on the rows that a draw left out. */
 static int draw_once(const struct fitting *f, uint64_t seed, double *mean, struct kv_error *err)
@@ -385,7 +385,8 @@ static int draw_and_tell(const struct fitting *f, struct kv_error *err)
 		status = draw_once(f, f->arguments->seed + i, &mean, err);
 		sum += mean;
 		kv_output_printf(out, "seed %llu: %llu rows, mean absolute error on the rest %.2f %%\n",
-		                 (unsigned long long)(f->arguments->seed + i), (unsigned long long)f->arguments->draw, 100 * mean);
+		                 (unsigned long long)(f->arguments->seed + i), (unsigned long long)f->arguments->draw,
+		                 100 * mean);
 	}
 	if (status == 0)
 		kv_output_printf(out, "mean of %d draws: %.2f %%\n", DRAWS, 100 * sum / DRAWS);
@@ -395,7 +396,7 @@ static int draw_and_tell(const struct fitting *f, struct kv_error *err)
 	return status;
 }
 
-/* --- the profile -------------------------------------------------------------------------------------------------------- */
+/* --- the profile ------------------------------------------------------------------------------------------------ */
 
 static void describe_error(const struct fitting *f, char *text, size_t size)
 {

@@ -115,8 +115,8 @@ static void write_all(struct kv_output *out, const struct kv_calibrated_profile 
 {
 	char source[1024];
 
-	kv_output_printf(out, "# Fitted by kvsim calibrate. The overheads are those of the engine that was measured: they take "
-	                 "the place of\n# an engine profile's.\n");
+	kv_output_text(out, "# Fitted by kvsim calibrate. The overheads are those of the engine that was measured: they "
+	                    "take the place of\n# an engine profile's.\n");
 	write_quoted(out, "name", p->card->name);
 	write_aliases(out, p->card);
 	write_memory(out, p->card);

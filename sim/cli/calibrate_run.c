@@ -1,6 +1,6 @@
-/* Constants from per-request results of a real run. What the requests measured are sums of steps: from scheduling to the
- * first token, and from there to the last. Which steps those were the simulator says, with the constants so far: replay,
- * fit the sums, and again with the better constants, until the schedule has settled.
+/* Constants from per-request results of a real run. What the requests measured are sums of steps: from scheduling to
+ * the first token, and from there to the last. Which steps those were the simulator says, with the constants so far:
+ * replay, fit the sums, and again with the better constants, until the schedule has settled.
  *
  * A request's sum stands for its steps by their means, one of steps that decode only and one of steps that a prefill
  * shares; the root of squares of a mean is within a few permille of the mean of the roots. Requests that ran together
@@ -60,7 +60,7 @@ struct fitting {
 	size_t count;
 };
 
-/* --- the replay --------------------------------------------------------------------------------------------------------- */
+/* --- the replay ------------------------------------------------------------------------------------------------- */
 
 static void hear(void *self, const struct kv_step_work *work)
 {
@@ -131,7 +131,7 @@ static void add_up(struct fitting *f)
 	}
 }
 
-/* --- what the requests measured ----------------------------------------------------------------------------------------- */
+/* --- what the requests measured --------------------------------------------------------------------------------- */
 
 /* Steps that ended at or before a time. */
 static size_t ended_by(const struct fitting *f, kv_time time)
@@ -201,7 +201,7 @@ static int fit_rounds(struct fitting *f, struct kv_error *err)
 	return 0;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------------ */
+/* --- results ---------------------------------------------------------------------------------------------------- */
 
 static void find_region(const struct fitting *f, struct kv_validated *region)
 {
@@ -232,8 +232,9 @@ static int print(const struct fitting *f, const struct kv_score *s, struct kv_er
 	int failed;
 
 	kv_calibrate_print_constants(out, &f->start, &f->fit);
-	kv_output_printf(out, "\n%zu sums of steps from %zu requests, in sample: mean %.2f %%, median %.2f %%, p90 %.2f %%, "
-	                 "bias %+.2f %%\nRequests that ran together measure the same steps: the standard errors are too small.\n",
+	kv_output_printf(out, "\n%zu sums of steps from %zu requests, in sample: mean %.2f %%, median %.2f %%, "
+	                 "p90 %.2f %%, bias %+.2f %%\nRequests that ran together measure the same steps: the standard "
+	                 "errors are too small.\n",
 	                 s->rows, f->run->requests, 100 * s->mean, 100 * s->median, 100 * s->p90, 100 * s->bias);
 	failed = kv_output_close(out, err);
 	kv_output_free(out);
@@ -271,8 +272,8 @@ static int prepare(struct fitting *f, struct kv_error *err)
 		return -1;
 	layout.tensor_parallel = (uint32_t)f->scenario.engine.tensor_parallel_size;
 	layout.kv_dtype = kv_deployment_cache_dtype(d, &f->scenario);
-	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout, &f->setup,
-	                          err))
+	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout,
+	                          &f->setup, err))
 		return -1;
 	f->start = f->setup.constants;
 	return 0;

@@ -17,15 +17,15 @@
 #include "sim/deploy/scenario.h"
 #include "sim/engine/simulation.h"
 
-/* What the benchmark's client does (InferenceMAX): lengths down to this share of the nominal ones, and so many prompts a
- * client. Its front end takes about 20 ms of every request. */
+/* What the benchmark's client does (InferenceMAX): lengths down to this share of the nominal ones, and so many prompts
+ * a client. Its front end takes about 20 ms of every request. */
 #define LENGTH_RANGE 0.8
 #define PROMPTS_PER_CLIENT 10u
 #define CLIENT_FRONTEND "20ms"
 /* Requests at once for the maximum throughput: enough that filling and draining the batch hardly count. */
 #define THROUGHPUT_ROUNDS 6u
 
-/* --- a synthetic load ---------------------------------------------------------------------------------------------------- */
+/* --- a synthetic load ------------------------------------------------------------------------------------------- */
 
 struct load {
 	struct kv_source source;
@@ -39,7 +39,9 @@ static uint32_t draw_length(const struct load *load, uint32_t nominal)
 {
 	uint32_t least = (uint32_t)ceil(LENGTH_RANGE * nominal);
 
-	return load->rng && least < nominal ? least + (uint32_t)gsl_rng_uniform_int(load->rng, nominal - least + 1) : nominal;
+	if (!load->rng || least >= nominal)
+		return nominal;
+	return least + (uint32_t)gsl_rng_uniform_int(load->rng, nominal - least + 1);
 }
 
 static int next_request(struct kv_source *source, struct kv_request *out, struct kv_error *err)
@@ -62,7 +64,7 @@ static void close_load(struct kv_source *source)
 	(void)source;
 }
 
-/* --- one row ------------------------------------------------------------------------------------------------------------ */
+/* --- one row ---------------------------------------------------------------------------------------------------- */
 
 struct sums {
 	double ttft, tpot, output;   /* seconds, seconds, tokens */
@@ -200,7 +202,7 @@ static size_t configuration_of(struct served *s, const struct question *q)
 	return s->report.configurations++;
 }
 
-/* --- closed loops ------------------------------------------------------------------------------------------------------- */
+/* --- closed loops ----------------------------------------------------------------------------------------------- */
 
 static const char *engine_for(const struct served *s, const char *backend)
 {
@@ -265,7 +267,7 @@ static int score_closed_loop(struct served *s, struct kv_error *err)
 	return status;
 }
 
-/* --- maximum throughput ------------------------------------------------------------------------------------------------- */
+/* --- maximum throughput ----------------------------------------------------------------------------------------- */
 
 static int read_throughput(const struct served *s, struct question *q, struct kv_error *err)
 {
@@ -317,7 +319,7 @@ static int score_throughput(struct served *s, struct kv_error *err)
 	return status;
 }
 
-/* --- the file ----------------------------------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------------------------- */
 
 static bool has_column(const struct kv_csv_table *table, const char *name)
 {

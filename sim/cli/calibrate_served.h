@@ -1,9 +1,9 @@
-/* Scoring against served loads: closed loops (mean TTFT and TPOT at a concurrency) and maximum throughput. Each row is a
- * deployment and a synthetic load that runs through the simulator.
+/* Scoring against served loads: closed loops (mean TTFT and TPOT at a concurrency) and maximum throughput. Each row is
+ * a deployment and a synthetic load that runs through the simulator.
  *
  * Closed loop: backend, model_path, system, mode, isl, osl, gemm_quant_mode, precision, concurrency, tp_size, pp_size,
- * attention_dp_size, silicon_ttft_ms, silicon_tpot_ms. Ten prompts a client; lengths are uniform between 0.8 and 1 times
- * the nominal ones, as the benchmark's client draws them; 20 ms of front-end time a request.
+ * attention_dp_size, silicon_ttft_ms, silicon_tpot_ms. Ten prompts a client; lengths are uniform between 0.8 and 1
+ * times the nominal ones, as the benchmark's client draws them; 20 ms of front-end time a request.
  *
  * Throughput: gpu, tp, model, tokens (input length), context (output length), out_tok_s; all requests at once, fp8.
  */

@@ -28,7 +28,7 @@ static char *joined(const char *a, const char *b)
 	return text;
 }
 
-/* --- JSON lines --------------------------------------------------------------------------------------------------------- */
+/* --- JSON lines ------------------------------------------------------------------------------------------------- */
 
 /* Calls take for each line, until it fails. */
 static int read_lines(const char *path, int (*take)(void *self, const json_t *line, struct kv_error *err), void *self,
@@ -79,7 +79,7 @@ static int tokens_of(const json_t *object, const char *key, uint32_t *out, struc
 	return 0;
 }
 
-/* --- requests ----------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------------------------- */
 
 /* Seconds on two clocks: arrivals in wall time, the rest in the engine's own. */
 struct stamps {
@@ -165,7 +165,7 @@ static int read_requests(struct kv_measured_run *run, struct kv_error *err)
 	return status;
 }
 
-/* --- settings ----------------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------------------------- */
 
 static char *text_of(const json_t *object, const char *key)
 {
@@ -199,7 +199,7 @@ static void take_settings(struct kv_measured_run *run, const json_t *meta)
 	run->prefix_caching = json_is_boolean(caching) ? json_is_true(caching) : -1;
 }
 
-/* --- content ------------------------------------------------------------------------------------------------------------ */
+/* --- content ---------------------------------------------------------------------------------------------------- */
 
 static struct kv_measured_request *find(struct kv_measured_run *run, const char *id)
 {
@@ -289,7 +289,7 @@ static int read_meta(struct kv_measured_run *run, struct kv_error *err)
 	return status;
 }
 
-/* --- time series -------------------------------------------------------------------------------------------------------- */
+/* --- time series ------------------------------------------------------------------------------------------------ */
 
 static int read_sample(const struct kv_csv_table *table, size_t row, const size_t column[3],
                        struct kv_measured_sample *out, struct kv_error *err)
@@ -331,7 +331,7 @@ static int read_samples(struct kv_measured_run *run, struct kv_error *err)
 	return status;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------------------------- */
 
 static char *prefix_of(const char *path)
 {

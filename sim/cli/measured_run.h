@@ -1,7 +1,7 @@
 /* A measured run of a real engine, as benches of vLLM leave it: PREFIX_requests.jsonl (one line a request: input_toks,
- * output_toks, arrival_time, queued_ts, scheduled_ts, first_token_ts, last_token_ts), PREFIX_meta.json (engine settings and pool),
- * PREFIX_timeseries.csv (one-second samples; optional), and the prompts' content as 16-token block ids in
- * DATASET.blk16.jsonl beside them (optional: without it every prompt is unique).
+ * output_toks, arrival_time, queued_ts, scheduled_ts, first_token_ts, last_token_ts), PREFIX_meta.json (engine
+ * settings and pool), PREFIX_timeseries.csv (one-second samples; optional), and the prompts' content as 16-token block
+ * ids in DATASET.blk16.jsonl beside them (optional: without it every prompt is unique).
  */
 #ifndef KV_SIM_CLI_MEASURED_RUN_H
 #define KV_SIM_CLI_MEASURED_RUN_H
@@ -16,8 +16,8 @@
 
 struct kv_measured_request {
 	char *id;
-	kv_time arrival;          /* from the first arrival */
-	kv_time scheduled, first_token, last_token;  /* likewise; the two clocks are aligned at the request that was queued fastest */
+	/* All from the first arrival; the two clocks are aligned at the request that was queued fastest. */
+	kv_time arrival, scheduled, first_token, last_token;
 	uint32_t prompt_tokens, output_tokens;
 	struct kv_segment *prompt;
 	uint32_t prompt_segments;

@@ -116,7 +116,8 @@ static void print_text(struct kv_output *out, const struct kv_score_report *r)
 	char what[256];
 
 	kv_output_printf(out, "constants: %s; engine: %s\n", r->constants, r->engine);
-	kv_output_printf(out, "%-48s %6s %8s %8s %8s %8s\n", "absolute error in %", "rows", "mean", "median", "p90", "bias");
+	kv_output_printf(out, "%-48s %6s %8s %8s %8s %8s\n", "absolute error in %", "rows", "mean", "median", "p90",
+	                 "bias");
 	for (size_t p = 0; p < count; p++) {
 		struct kv_score s = score(r, phases[p], ALL_CONFIGURATIONS);
 

@@ -136,7 +136,7 @@ static void assume(struct kv_hardware *hw, const char *format, ...)
 	hw->assumed[hw->assumed_count++] = kv_strdup(text);
 }
 
-/* --- the members of a profile, one reader each ----------------------------------------------------------------------- */
+/* --- the members of a profile, one reader each ------------------------------------------------------------------ */
 
 static int read_name(struct kv_hardware *hw, const struct kv_node *node, struct kv_error *err)
 {
@@ -313,7 +313,7 @@ static const struct {
 	{"source", read_source},
 };
 
-/* --- defaults and assumptions ----------------------------------------------------------------------------------------- */
+/* --- defaults and assumptions ----------------------------------------------------------------------------------- */
 
 static void assume_efficiencies(struct kv_hardware *hw)
 {
@@ -392,7 +392,7 @@ struct kv_hardware *kv_hardware_parse(const char *text, const char *label, struc
 	return root ? from_tree(root, err) : NULL;
 }
 
-/* --- built-in profiles ------------------------------------------------------------------------------------------------ */
+/* --- built-in profiles ------------------------------------------------------------------------------------------ */
 
 static bool same_name(const char *a, const char *b)
 {

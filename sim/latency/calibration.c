@@ -12,8 +12,9 @@
 
 #include "sim/base/memory.h"
 
-/* Floors of prefill attention kernels are 10 to 19 us a layer; an all-reduce that is launched on its own takes 12 to 16 us
- * longer than one in a CUDA graph (B200; more on older cards). Both from public kernel tables, hence the narrow priors. */
+/* Floors of prefill attention kernels are 10 to 19 us a layer; an all-reduce that is launched on its own takes 12 to
+ * 16 us longer than one in a CUDA graph (B200; more on older cards). Both from public kernel tables, hence the narrow
+ * priors. */
 #define KERNEL_TABLE_CLP 15e-6
 #define KERNEL_TABLE_C1P 14e-6
 
@@ -82,7 +83,7 @@ double kv_observation_predict(const struct kv_observation *o, const struct kv_la
 	return seconds;
 }
 
-/* --- the system of equations ------------------------------------------------------------------------------------------ */
+/* --- the system of equations ------------------------------------------------------------------------------------ */
 
 struct problem {
 	const struct kv_observation *const *observations;
@@ -190,7 +191,7 @@ static int jacobian(const gsl_vector *x, void *data, gsl_matrix *J)
 	return GSL_SUCCESS;
 }
 
-/* --- solving ------------------------------------------------------------------------------------------------------------ */
+/* --- solving ---------------------------------------------------------------------------------------------------- */
 
 static void take_result(const struct problem *p, gsl_multifit_nlinear_workspace *w, struct kv_fit *fit)
 {

@@ -3,7 +3,8 @@
  * Least squares over log constants: residual log(predicted / measured) / 0.08, softened by a pseudo-Huber transform so
  * that a wrong row pulls no harder than it must, plus one prior row a constant, (log c - log start) / sd. Without the
  * priors four rows give wild constants; with them they move only what the rows speak about. Solved by GSL's trust
- * region (Levenberg-Marquardt) with the analytic Jacobian. Source of method, priors and bounds: results/studies/latency.
+ * region (Levenberg-Marquardt) with the analytic Jacobian. Source of method, priors and bounds:
+ * results/studies/latency.
  */
 #ifndef KV_SIM_CALIBRATION_H
 #define KV_SIM_CALIBRATION_H

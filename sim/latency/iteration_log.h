@@ -3,8 +3,9 @@
  *     Iteration(15): 2 context requests, 7986 context tokens, 14 generation requests, 14 generation tokens, iteration
  *     elapsed time: 1115.64 ms, GPU KV cache usage: 41.2%
  *
- * The log knows neither card nor model, and of contexts only the last part, which older releases lack: the blocks in use
- * hold them all, or the user gives a mean. Tokens that prefill finds in the cache are not logged and count as none.
+ * The log knows neither card nor model, and of contexts only the last part, which older releases lack: the blocks in
+ * use hold them all, or the user gives a mean. Tokens that prefill finds in the cache are not logged and count as
+ * none.
  */
 #ifndef KV_SIM_ITERATION_LOG_H
 #define KV_SIM_ITERATION_LOG_H

@@ -26,8 +26,8 @@ struct kv_step_work {
 	uint64_t window_decode_context;  /* sum min(context, W) */
 };
 
-/* Twice the query-key pairs of n new tokens after c old ones when each token sees at most `window` keys. Without a window:
- * n * (2c + n). */
+/* Twice the query-key pairs of n new tokens after c old ones when each token sees at most `window` keys. Without a
+ * window: n * (2c + n). */
 static inline uint64_t kv_window_pairs2(uint64_t c, uint64_t n, uint64_t window)
 {
 	uint64_t after = c + n <= window ? (c + n) * (c + n) : window * window + 2 * window * (c + n - window);

@@ -25,8 +25,8 @@ static bool is_model(const char *name, const struct kv_model *model)
 	return same;
 }
 
-static bool is_wanted(const struct kv_configuration *c, const struct kv_model *model, const struct kv_hardware *hardware,
-                      uint32_t tensor_parallel)
+static bool is_wanted(const struct kv_configuration *c, const struct kv_model *model,
+                      const struct kv_hardware *hardware, uint32_t tensor_parallel)
 {
 	return c->tp == tensor_parallel && kv_hardware_is_called(hardware, c->gpu) && is_model(c->model, model);
 }

@@ -1,4 +1,4 @@
-/* The backends that live on measurements: rows of one card, model and number of ranks, as kvsim calibrate reads them. */
+/* The backends that live on measurements: rows of one card, model and number of ranks. */
 #ifndef KV_SIM_LATENCY_DATA_H
 #define KV_SIM_LATENCY_DATA_H
 

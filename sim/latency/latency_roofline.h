@@ -8,7 +8,8 @@
  *       + all-reduce bytes / en
  *
  * Each term is in seconds at efficiency 1. Source: public step measurements, see results/studies/latency. Matrix
- * products overlap with the reading of their weights, and a root of squares fits the knee better than a maximum or a sum.
+ * products overlap with the reading of their weights, and a root of squares fits the knee better than a maximum or a
+ * sum.
  */
 #ifndef KV_SIM_LATENCY_ROOFLINE_H
 #define KV_SIM_LATENCY_ROOFLINE_H
@@ -48,8 +49,8 @@ void kv_roofline_terms(const struct kv_roofline *roofline, const struct kv_step_
 /* Seconds, >= 0. */
 double kv_roofline_seconds(const struct kv_roofline_terms *terms, const struct kv_latency_constants *constants);
 
-/* Terms and constants in one, for the loop that asks once a step: every share is in its coefficient, nothing is divided.
- * Agrees with the two functions above to rounding. */
+/* Terms and constants in one, for the loop that asks once a step: every share is in its coefficient, nothing is
+ * divided. Agrees with the two functions above to rounding. */
 struct kv_roofline_folded {
 	double fixed, work_fixed;         /* c0; c0 and the layers' and all-reduces' overheads */
 	double prefill_fixed, eager_fixed;

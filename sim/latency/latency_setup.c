@@ -6,7 +6,7 @@
 
 #include "sim/model/weights.h"
 
-/* --- the model -------------------------------------------------------------------------------------------------------- */
+/* --- the model -------------------------------------------------------------------------------------------------- */
 
 static double bytes_of(double params, enum kv_dtype dtype)
 {
@@ -146,7 +146,7 @@ void kv_latency_model_from(const struct kv_model *model, const struct kv_latency
 	count_bytes(model, out);
 }
 
-/* --- the card --------------------------------------------------------------------------------------------------------- */
+/* --- the card --------------------------------------------------------------------------------------------------- */
 
 /* The unit that matrix products with such weights run on, where the card has it. */
 static enum kv_flops unit_for(enum kv_dtype weights)

@@ -1,8 +1,9 @@
 /* Step time read from a measured grid: exact at its nodes, linear between neighbours and so bounded by them.
  *
- * Four axes, one inside the other: new prefill tokens, KV tokens that prefill finds, decode sequences, mean context of a
- * decode sequence. The grid may be ragged: each value of an axis has its own values of the next. Beyond the last node of an
- * axis the line through the last two goes on, never below the last node; such steps are counted as outside the region.
+ * Four axes, one inside the other: new prefill tokens, KV tokens that prefill finds, decode sequences, mean context of
+ * a decode sequence. The grid may be ragged: each value of an axis has its own values of the next. Beyond the last
+ * node of an axis the line through the last two goes on, never below the last node; such steps are counted as outside
+ * the region.
  */
 #ifndef KV_SIM_LATENCY_TABLE_H
 #define KV_SIM_LATENCY_TABLE_H

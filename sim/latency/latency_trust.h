@@ -1,5 +1,5 @@
-/* How far step times can be believed: where their constants come from, what error they were scored at, and which term of
- * the model a deployment or a run takes beyond what was compared with measurements. */
+/* How far step times can be believed: where their constants come from, what error they were scored at, and which term
+ * of the model a deployment or a run takes beyond what was compared with measurements. */
 #ifndef KV_SIM_LATENCY_TRUST_H
 #define KV_SIM_LATENCY_TRUST_H
 

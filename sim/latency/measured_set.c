@@ -15,7 +15,7 @@
 /* No model is a hundred times off; a unit is. */
 #define WRONG_UNIT 100.0
 
-/* --- joining ------------------------------------------------------------------------------------------------------------ */
+/* --- joining ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t window_of(const struct kv_model *model)
 {
@@ -36,7 +36,7 @@ static struct kv_model *load_model(const char *name, const struct kv_measured_op
 	return model;
 }
 
-/* The data sheet that a row's rates come from: the given card's for rows of its name, and for names that nobody knows. */
+/* The data sheet of a row's rates: the given card's for rows of its name, and for names that nobody knows. */
 static const struct kv_hardware *card_of(const char *gpu, const struct kv_hardware *given, struct kv_hardware **loaded,
                                          struct kv_error *err)
 {
@@ -158,7 +158,7 @@ double kv_measured_set_predict(const struct kv_measured_set *set, size_t usable)
 	return kv_observation_predict(set->usable[usable], &set->setup[configuration].constants);
 }
 
-/* --- screening ---------------------------------------------------------------------------------------------------------- */
+/* --- screening -------------------------------------------------------------------------------------------------- */
 
 /* What a perfect device would need: everything overlaps, nothing is wasted, prefill attention is free. */
 static double data_sheet_bound(const struct kv_observation *o)

@@ -46,7 +46,7 @@ void kv_measurement_refuse(struct kv_measurement *row, const char *format, ...)
 	row->problem = kv_strdup(text);
 }
 
-/* --- columns ------------------------------------------------------------------------------------------------------------ */
+/* --- columns ---------------------------------------------------------------------------------------------------- */
 
 static int find_columns(const struct kv_csv_table *table, struct columns *at, struct kv_error *err)
 {
@@ -79,7 +79,7 @@ static bool has_totals(const struct columns *at)
 	       at->context != KV_NO_COLUMN;
 }
 
-/* --- cells -------------------------------------------------------------------------------------------------------------- */
+/* --- cells ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t read_count(const struct reading *r, size_t row, size_t column, struct kv_measurement *m)
 {
@@ -167,7 +167,7 @@ static void check_work(struct kv_measurement *m)
 		kv_measurement_refuse(m, "p_ctx without p_seq");
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------------------------- */
 
 static size_t find_configuration(struct kv_measurements *m, const struct kv_configuration *wanted)
 {
@@ -302,7 +302,7 @@ void kv_measurements_free(struct kv_measurements *measurements)
 	free(measurements);
 }
 
-/* --- what a row asks of the hardware ----------------------------------------------------------------------------------- */
+/* --- what a row asks of the hardware ---------------------------------------------------------------------------- */
 
 static uint64_t inside(uint64_t total, uint64_t sequences, uint64_t window)
 {
