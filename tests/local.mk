@@ -91,6 +91,11 @@ test_structures_SOURCES = %D%/test_structures.c %D%/support.h
 test_structures_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_structures_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_queueing
+test_queueing_SOURCES = %D%/test_queueing.c %D%/support.h
+test_queueing_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_queueing_LDADD = liboracle.a $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_traps
 test_traps_SOURCES = %D%/test_traps.c %D%/support.h
 test_traps_CPPFLAGS = $(KV_TEST_CPPFLAGS)
