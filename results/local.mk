@@ -52,4 +52,10 @@ EXTRA_DIST += \
 	%D%/studies/eviction/hits.svg \
 	%D%/studies/latency/README.md \
 	%D%/studies/latency/scoreboard.csv \
-	%D%/studies/latency/scoreboard.sh
+	%D%/studies/latency/scoreboard.sh \
+	%D%/studies/memory-waste/README.md \
+	%D%/studies/memory-waste/study.sh \
+	%D%/studies/memory-waste/table.csv \
+	%D%/studies/reserve-or-preempt/README.md \
+	%D%/studies/reserve-or-preempt/study.sh \
+	%D%/studies/reserve-or-preempt/table.csv
