@@ -126,6 +126,11 @@ test_ghosts_SOURCES = %D%/test_ghosts.c %D%/support.h
 test_ghosts_CPPFLAGS = $(KV_TEST_CPPFLAGS)
 test_ghosts_LDADD = $(KV_TEST_LIBS)
 
+KV_CHECK_TESTS += test_partial_blocks
+test_partial_blocks_SOURCES = %D%/test_partial_blocks.c %D%/support.h
+test_partial_blocks_CPPFLAGS = $(KV_TEST_CPPFLAGS)
+test_partial_blocks_LDADD = $(KV_TEST_LIBS)
+
 KV_CHECK_TESTS += test_radix
 test_radix_SOURCES = %D%/test_radix.c %D%/support.h
 test_radix_CPPFLAGS = $(KV_TEST_CPPFLAGS)

@@ -8,5 +8,6 @@ libkvsim_a_SOURCES += \
 	%D%/eviction_order.c \
 	%D%/extent.c \
 	%D%/ghosts.c %D%/ghosts.h \
+	%D%/partial_blocks.c %D%/partial_blocks.h \
 	%D%/prefix_lookup.c \
 	%D%/radix.c %D%/radix.h
