@@ -13,9 +13,9 @@ run() {
 report() {
 	cases=$((cases + 1))
 	if [ "$1" -eq 0 ]; then
-		echo "ok $cases - $2"
+		printf 'ok %d - %s\n' "$cases" "$2"
 	else
-		echo "not ok $cases - $2"
+		printf 'not ok %d - %s\n' "$cases" "$2"
 	fi
 }
 
