@@ -209,6 +209,34 @@ START_TEST(a_lookup_finds_the_copy_that_was_registered_first)
 }
 END_TEST
 
+/* Two requests compute the same document in step: one extent each, not one a block. */
+START_TEST(copies_that_grow_in_step_stay_two_extents)
+{
+	struct pool pool;
+	uint32_t until;
+
+	pool_open(&pool, 400, "lru");
+	for (uint32_t r = 0; r < 2; r++)
+		PATH(&pool, r, {1, 100 * BLOCK});
+	for (uint32_t block = 0; block < 100; block++)
+		for (uint32_t r = 0; r < 2; r++) {
+			kv_cache_allocate(&pool.cache, r, 1);
+			kv_table_of(&pool.cache, r, 0)->blocks++;
+			pool.cache.filled_slots += BLOCK;
+			kv_table_register(&pool.cache, r, 0, &pool.path[r], block, block + 1);
+		}
+	ck_assert_uint_eq(pool.cache.extents, 2);
+	/* The first request's copy is found for all of them. */
+	ck_assert_uint_eq(kv_extent_find(&pool.cache, pool.piece[0][0].node, 0, 57, 100, &until),
+	                  pool.cache.hold[kv_table_of(&pool.cache, 0, 0)->first_hold].extent);
+	ck_assert_uint_eq(until, 100);
+	for (uint32_t r = 0; r < 2; r++)
+		release(&pool, r, 100 * BLOCK);
+	ck_assert_uint_eq(pool.cache.cached, 200);
+	pool_close(&pool);
+}
+END_TEST
+
 START_TEST(a_hit_takes_the_head_of_a_run_and_leaves_the_rest_evictable)
 {
 	struct pool pool;
@@ -313,6 +341,7 @@ int main(void)
 	tcase_add_test(extents, a_million_token_document_is_one_extent);
 	tcase_add_test(extents, shared_prefix_is_freed_last_to_first);
 	tcase_add_test(extents, a_lookup_finds_the_copy_that_was_registered_first);
+	tcase_add_test(extents, copies_that_grow_in_step_stay_two_extents);
 	tcase_add_test(extents, a_hit_takes_the_head_of_a_run_and_leaves_the_rest_evictable);
 	tcase_add_test(extents, the_earliest_holder_is_charged_for_what_is_shared);
 	tcase_add_loop_test(extents, policies_order_what_is_evictable, 0, sizeof order_cases / sizeof *order_cases);

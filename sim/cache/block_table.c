@@ -111,10 +111,8 @@ static void register_range(struct kv_cache *cache, uint32_t request, uint32_t gr
 	uint32_t e = last == KV_NONE ? KV_NONE : cache->hold[last].extent;
 
 	cache->content.node[node].stored = (uint32_t)kv_max(cache->content.node[node].stored, to);
-	if (e != KV_NONE && cache->extent[e].node == node && cache->extent[e].hi == from && kv_extent_can_grow(cache, e, to)) {
-		cache->extent[e].hi = to;
+	if (e != KV_NONE && cache->extent[e].node == node && cache->extent[e].hi == from && kv_extent_grow(cache, e, to))
 		return;
-	}
 	kv_hold_add(cache, kv_extent_insert(cache, node, group, from, to), request);
 }
 

@@ -171,8 +171,9 @@ uint32_t kv_extent_split(struct kv_cache *cache, uint32_t extent, uint32_t at);
 /* A new extent of blocks that are pinned by nobody yet and stand in no order. */
 uint32_t kv_extent_insert(struct kv_cache *cache, uint32_t node, uint32_t group, uint32_t lo, uint32_t hi);
 
-/* Whether [extent.hi, hi) could have been part of the extent from the start: same state, one holder, no other copy. */
-bool kv_extent_can_grow(struct kv_cache *cache, uint32_t extent, uint32_t hi);
+/* Makes [extent.hi, hi) part of the extent if it could have been from the start: fresh state, one holder, and no copy that a
+ * lookup would find in another order. */
+bool kv_extent_grow(struct kv_cache *cache, uint32_t extent, uint32_t hi);
 
 /* Forgets an extent that has no holders and stands in no order. */
 void kv_extent_remove(struct kv_cache *cache, uint32_t extent);

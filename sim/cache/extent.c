@@ -167,14 +167,33 @@ uint32_t kv_extent_insert(struct kv_cache *cache, uint32_t node, uint32_t group,
 	return e;
 }
 
-bool kv_extent_can_grow(struct kv_cache *cache, uint32_t e, uint32_t hi)
+enum { CHAIN_LOOKS = 16 };
+
+/* Whether every other copy of blocks [from, to) was registered before this extent began; one with its number was split off
+ * it. Then the copy that is found first is the same for all of its blocks, grown or not. Long chains are not looked
+ * through. */
+static bool comes_after_others(struct kv_cache *cache, uint32_t e, uint32_t from, uint32_t to, bool *others)
 {
 	const struct kv_extent *extent = &cache->extent[e];
+	const struct kv_chain *chain = kv_chain_of(cache, extent->node, extent->group);
+	int looks = 0;
+
+	*others = extent->next != KV_NONE && cache->extent[extent->next].lo < to;
+	if (!chain->overlaps && !*others)
+		return true;
+	for (uint32_t o = chain->last; o != KV_NONE; o = cache->extent[o].prev) {
+		const struct kv_extent *other = &cache->extent[o];
+
+		if (++looks > CHAIN_LOOKS || (other->lo < to && other->hi > from && other->registered >= extent->registered))
+			return false;
+	}
+	return true;
+}
+
+static bool is_fresh(struct kv_cache *cache, const struct kv_extent *extent)
+{
 	unsigned char fresh[KV_ENTRY_STATE_MAX] = {0};
 
-	if (extent->first_hold != extent->last_hold || kv_chain_of(cache, extent->node, extent->group)->overlaps
-	    || (extent->next != KV_NONE && cache->extent[extent->next].lo < hi))
-		return false;
 	if (cache->remembers && extent->release != 0)
 		return false;
 	if (cache->eviction->entry_size == 0)
@@ -182,6 +201,19 @@ bool kv_extent_can_grow(struct kv_cache *cache, uint32_t e, uint32_t hi)
 	if (cache->eviction->hooks.eviction.insert != NULL)
 		cache->eviction->hooks.eviction.insert(cache->eviction_state, fresh);
 	return memcmp(fresh, extent->state, sizeof fresh) == 0;
+}
+
+bool kv_extent_grow(struct kv_cache *cache, uint32_t e, uint32_t hi)
+{
+	struct kv_extent *extent = &cache->extent[e];
+	bool others;
+
+	if (extent->first_hold != extent->last_hold || !comes_after_others(cache, e, extent->hi, hi, &others)
+	    || !is_fresh(cache, extent))
+		return false;
+	extent->hi = hi;
+	kv_chain_of(cache, extent->node, extent->group)->overlaps |= others;
+	return true;
 }
 
 static void hold_link(struct kv_cache *cache, uint32_t h, uint32_t extent, uint32_t request, uint32_t prev)
