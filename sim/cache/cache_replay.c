@@ -25,16 +25,22 @@ struct block {
 	uint32_t queue;
 	bool in_use;         /* of the current prompt, in unit leaf: may not go, and is in no queue */
 	bool ordered;        /* may go */
-	bool listed;         /* stands in the list of its queue, not in the heap */
+	uint32_t list;       /* of its queue, which it stands in; LISTS = in the heap */
 	bool released;       /* since it was stored */
 	struct kv_rank rank;
 	uint64_t sequence;
 	_Alignas(8) unsigned char state[KV_ENTRY_STATE_MAX];
 };
 
-/* What comes behind all others is appended to a list, the rest goes to a heap. */
-struct queue {
+/* Ranks come in few rising sequences, which lists take at their ends; the rest goes to a heap. */
+#define LISTS 4
+
+struct list {
 	uint32_t first, last;
+};
+
+struct queue {
+	struct list list[LISTS];
 	struct kv_heap heap;   /* entries that no longer say what their block does are stale */
 	uint64_t blocks;       /* not in use */
 };
@@ -71,26 +77,43 @@ static bool goes_before(const struct block *a, const struct block *b)
 
 static void list_append(struct replay *r, uint32_t b)
 {
-	struct queue *queue = &r->queue[r->block[b].queue];
+	struct list *list = &r->queue[r->block[b].queue].list[r->block[b].list];
 
 	r->block[b].next = NONE;
-	r->block[b].prev = queue->last;
-	*(queue->last == NONE ? &queue->first : &r->block[queue->last].next) = b;
-	queue->last = b;
+	r->block[b].prev = list->last;
+	*(list->last == NONE ? &list->first : &r->block[list->last].next) = b;
+	list->last = b;
 }
 
 static void list_remove(struct replay *r, uint32_t b)
 {
 	const struct block *block = &r->block[b];
-	struct queue *queue = &r->queue[block->queue];
+	struct list *list = &r->queue[block->queue].list[block->list];
 
-	*(block->next == NONE ? &queue->last : &r->block[block->next].prev) = block->prev;
-	*(block->prev == NONE ? &queue->first : &r->block[block->prev].next) = block->next;
+	*(block->next == NONE ? &list->last : &r->block[block->next].prev) = block->prev;
+	*(block->prev == NONE ? &list->first : &r->block[block->prev].next) = block->next;
 }
 
 static bool may_go(const struct replay *r, const struct block *block)
 {
 	return !r->leaf || (block->children == 0 && !block->in_use);
+}
+
+/* The list whose end is nearest before the block, an empty one if there is none, LISTS if there is no such either. */
+static uint32_t fitting_list(const struct replay *r, const struct queue *queue, const struct block *block)
+{
+	uint32_t found = LISTS;
+
+	for (uint32_t i = 0; i < LISTS; i++) {
+		uint32_t last = queue->list[i].last;
+
+		if (last == NONE ? found == LISTS :
+		                   goes_before(&r->block[last], block)
+		                   && (found == LISTS || queue->list[found].last == NONE
+		                       || goes_before(&r->block[queue->list[found].last], &r->block[last])))
+			found = i;
+	}
+	return found;
 }
 
 /* Puts a block into its queue if it may go. */
@@ -103,8 +126,8 @@ static void put_in(struct replay *r, uint32_t b)
 	block->ordered = may_go(r, block);
 	if (!block->ordered)
 		return;
-	block->listed = queue->last == NONE || goes_before(&r->block[queue->last], block);
-	if (block->listed)
+	block->list = fitting_list(r, queue, block);
+	if (block->list < LISTS)
 		list_append(r, b);
 	else
 		kv_heap_push(&queue->heap,
@@ -113,7 +136,7 @@ static void put_in(struct replay *r, uint32_t b)
 
 static void take_out(struct replay *r, uint32_t b)
 {
-	if (r->block[b].ordered && r->block[b].listed)
+	if (r->block[b].ordered && r->block[b].list < LISTS)
 		list_remove(r, b);
 	r->block[b].ordered = false;
 }
@@ -122,34 +145,38 @@ static bool is_stale(const struct replay *r, unsigned queue, const struct kv_hea
 {
 	const struct block *block = &r->block[entry->payload];
 
-	return !block->ordered || block->listed || block->queue != queue || block->sequence != entry->sequence
+	return !block->ordered || block->list < LISTS || block->queue != queue || block->sequence != entry->sequence
 	       || block->rank.primary != entry->primary || block->rank.secondary != entry->secondary;
+}
+
+/* The one of two blocks that goes first; either may be NONE. */
+static uint32_t earlier(const struct replay *r, uint32_t a, uint32_t b)
+{
+	if (a == NONE || b == NONE)
+		return a == NONE ? b : a;
+	return goes_before(&r->block[b], &r->block[a]) ? b : a;
 }
 
 static uint32_t front_of(struct replay *r, unsigned q)
 {
-	struct kv_heap *heap = &r->queue[q].heap;
-	uint32_t first = r->queue[q].first;
-	uint32_t top;
+	struct queue *queue = &r->queue[q];
+	uint32_t first = NONE;
 
-	while (heap->count > 0 && is_stale(r, q, kv_heap_peek(heap)))
-		kv_heap_pop(heap);
-	if (heap->count == 0)
-		return first;
-	top = kv_heap_peek(heap)->payload;
-	return first == NONE || goes_before(&r->block[top], &r->block[first]) ? top : first;
+	while (queue->heap.count > 0 && is_stale(r, q, kv_heap_peek(&queue->heap)))
+		kv_heap_pop(&queue->heap);
+	if (queue->heap.count > 0)
+		first = kv_heap_peek(&queue->heap)->payload;
+	for (uint32_t i = 0; i < LISTS; i++)
+		first = earlier(r, first, queue->list[i].first);
+	return first;
 }
 
 static uint32_t smallest_front(struct replay *r)
 {
 	uint32_t best = NONE;
 
-	for (unsigned q = 0; q < r->queues; q++) {
-		uint32_t b = front_of(r, q);
-
-		if (b != NONE && (best == NONE || goes_before(&r->block[b], &r->block[best])))
-			best = b;
-	}
+	for (unsigned q = 0; q < r->queues; q++)
+		best = earlier(r, best, front_of(r, q));
 	return best;
 }
 
@@ -489,7 +516,8 @@ static void open_replay(struct replay *r, const struct kv_block_trace *trace, co
 	memset(r->place, 0xff, trace->nodes * sizeof *r->place);
 	r->path = kv_calloc(trace->longest, sizeof *r->path);
 	for (unsigned q = 0; q < r->queues; q++)
-		r->queue[q].first = r->queue[q].last = NONE;
+		for (uint32_t i = 0; i < LISTS; i++)
+			r->queue[q].list[i] = (struct list){NONE, NONE};
 	if (r->remembers)
 		kv_ghosts_init(&r->ghosts, hooks->ghost_blocks(policy->state, blocks));
 	r->call.pool = blocks;
