@@ -71,3 +71,19 @@ void kv_policy_use_fini(struct kv_policy_use *use)
 	free(use->state);
 	use->state = NULL;
 }
+
+void *kv_policy_state_save(const struct kv_policy_use *use)
+{
+	void *saved = kv_calloc(1, use->policy->state_size + 1);
+
+	if (use->policy->state_size > 0)
+		memcpy(saved, use->state, use->policy->state_size);
+	return saved;
+}
+
+void kv_policy_state_restore(const struct kv_policy_use *use, void *saved)
+{
+	if (use->policy->state_size > 0)
+		memcpy(use->state, saved, use->policy->state_size);
+	free(saved);
+}

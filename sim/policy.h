@@ -252,4 +252,8 @@ const struct kv_policy *kv_policy_find(enum kv_policy_kind kind, const char *nam
 int kv_policy_parse(enum kv_policy_kind kind, const char *text, struct kv_policy_use *use, struct kv_error *err);
 void kv_policy_use_fini(struct kv_policy_use *use);
 
+/* A copy of its state, and back: the copy is released then. */
+void *kv_policy_state_save(const struct kv_policy_use *use);
+void kv_policy_state_restore(const struct kv_policy_use *use, void *saved);
+
 #endif

@@ -452,6 +452,8 @@ void test_workload_random(struct test_workload *workload, uint64_t seed)
 		disorder(&plan);
 	if (chance(&plan, 20))
 		make_dependent(&plan);
+	if (chance(&plan, 25))
+		workload->warm_before = between(&plan, 0, count);
 	gsl_rng_free(plan.rng);
 }
 

@@ -34,7 +34,7 @@ struct arguments {
 
 /* How often the oracle met what the test is meant to meet; shared by all processes. */
 struct coverage {
-	uint64_t runs, events, finished, refused, dropped, cut, preempted, evicted, hit, stalled, livelocked, cached_again;
+	uint64_t runs, events, finished, refused, dropped, cut, preempted, evicted, hit, stalled, livelocked, cached_again, warm;
 };
 
 static struct coverage *coverage;
@@ -55,6 +55,7 @@ static void count_coverage(const struct run_log *log)
 	coverage->cached_again += final->readmission_hit_tokens > 0;
 	coverage->stalled += log->outcome.stalled && !log->outcome.livelocked;
 	coverage->livelocked += log->outcome.livelocked;
+	coverage->warm += log->workload->warm_before > 0 && log->record_count > 0 && log->records[0].cached_tokens > 0;
 }
 
 static bool compare_engines(const struct test_workload *workload, bool oracle_alone, char *text, size_t size)
@@ -88,13 +89,14 @@ static void print_workload(const struct test_workload *workload)
 
 	printf("# block_size %u, usable %llu, watermark %llu, seqs %u, budget %llu, max_model_len %u, threshold %u, "
 	       "chunked %d, blank first %d, retention %lld, refuse %d, scope %d, clients %u, frontend %lld, "
-	       "default_max_tokens %u%s, duration %lld, step %lld%s\n#", c->block_size,
+	       "default_max_tokens %u%s, duration %lld, step %lld%s, warm before %llu\n#", c->block_size,
 	       (unsigned long long)c->usable_blocks, (unsigned long long)c->watermark_blocks, c->max_num_seqs,
 	       (unsigned long long)c->max_num_batched_tokens, c->max_model_len, c->long_prefill_token_threshold,
 	       c->enable_chunked_prefill, c->blank_blocks_first, (long long)c->retention_interval, c->refuse_impossible,
 	       (int)c->cache_scope, c->max_concurrency, (long long)c->frontend, c->default_max_tokens,
 	       c->default_max_tokens_is_output ? " (output)" : "", (long long)workload->options.duration,
-	       (long long)workload->fixed_step, workload->roofline != NULL ? " (roofline)" : "");
+	       (long long)workload->fixed_step, workload->roofline != NULL ? " (roofline)" : "",
+	       (unsigned long long)workload->warm_before);
 	for (uint32_t g = 0; g < c->groups; g++)
 		printf(" group %d window %u cap %lld;", (int)c->group[g].kind, c->group[g].window,
 		       (long long)c->admission_cap[g]);
@@ -284,14 +286,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static void print_coverage(void)
 {
 	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused, %llu dropped; workloads with hits %llu, evictions "
-	       "%llu, preemptions %llu, hits after preemption %llu, stalls %llu, livelocks %llu, cut %llu\n",
+	       "%llu, preemptions %llu, hits after preemption %llu, stalls %llu, livelocks %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
 	       (unsigned long long)coverage->runs, (unsigned long long)coverage->events,
 	       (unsigned long long)coverage->finished, (unsigned long long)coverage->refused,
 	       (unsigned long long)coverage->dropped,
 	       (unsigned long long)coverage->hit, (unsigned long long)coverage->evicted,
 	       (unsigned long long)coverage->preempted, (unsigned long long)coverage->cached_again,
 	       (unsigned long long)coverage->stalled, (unsigned long long)coverage->livelocked,
-	       (unsigned long long)coverage->cut);
+	       (unsigned long long)coverage->cut, (unsigned long long)coverage->warm);
 }
 
 static void print_seeds(const struct arguments *args)

@@ -147,11 +147,17 @@ struct workload_source {
 	size_t given;              /* the last one that was handed out */
 };
 
+static bool is_warm(const struct test_workload *workload, size_t at)
+{
+	return workload->requests[at].index < workload->warm_before;
+}
+
 static const struct test_dependency *find_dependency(const struct test_workload *workload, size_t at)
 {
 	for (size_t i = 0; i < workload->dependency_count; i++)
 		for (size_t j = 0; j < workload->count; j++)
 			if (workload->dependencies[i].index == workload->requests[at].index &&
+			    is_warm(workload, at) == is_warm(workload, j) &&
 			    workload->dependencies[i].after == workload->requests[j].index)
 				return &workload->dependencies[i];
 	return NULL;
@@ -210,14 +216,28 @@ static bool request_ended(struct kv_source *source, uint64_t index, bool finishe
 	return next_request(source, pending, &err) == 1 && (!has_pending || self->given != before);
 }
 
-static void source_init(struct workload_source *self, const struct test_workload *workload)
+static kv_time first_arrival(const struct test_workload *workload, bool warm)
 {
+	kv_time first = KV_TIME_MAX;
+
+	for (size_t i = 0; i < workload->count; i++)
+		if (is_warm(workload, i) == warm && workload->requests[i].arrival < first)
+			first = workload->requests[i].arrival;
+	return first;
+}
+
+static void source_init(struct workload_source *self, const struct test_workload *workload, bool warm)
+{
+	kv_time zero = workload->warm_before > 0 ? first_arrival(workload, warm) : 0;
+
 	*self = (struct workload_source){.source = {.next = next_request}, .workload = workload};
 	self->progress = kv_calloc(workload->count, sizeof *self->progress);
 	self->arrival = kv_calloc(workload->count, sizeof *self->arrival);
 	for (size_t i = 0; i < workload->count; i++) {
 		self->progress[i] = find_dependency(workload, i) != NULL ? WAITS : DUE;
-		self->arrival[i] = workload->requests[i].arrival;
+		self->arrival[i] = workload->requests[i].arrival - zero;
+		if (is_warm(workload, i) != warm)
+			self->progress[i] = GIVEN;
 	}
 	if (workload->dependency_count > 0)
 		self->source.ended = request_ended;
@@ -242,20 +262,28 @@ static void parse_policies(const struct test_workload *workload, struct kv_engin
 void test_workload_run(const struct test_workload *workload, test_engine engine, struct kv_sink *sink,
                        struct kv_run_outcome *outcome)
 {
-	struct workload_source source;
+	struct workload_source source, warm;
 	struct kv_engine_config config = workload->config;
+	struct kv_run_options options = workload->options;
 	struct kv_latency *latency;
 	struct kv_error err;
 
-	source_init(&source, workload);
+	source_init(&source, workload, false);
+	source_init(&warm, workload, true);
+	if (workload->warm_before > 0)
+		options.warm = &warm.source;
 	parse_policies(workload, &config);
 	latency = workload->roofline != NULL ? kv_latency_roofline(workload->roofline) :
 	                                       kv_latency_fixed(workload->fixed_step);
 	config.latency = latency;
-	if (engine(&config, &source.source, sink, &workload->options, outcome, &err) != 0)
-		give_up(err.text);
+	if (engine(&config, &source.source, sink, &options, outcome, &err) != 0) {
+		if (workload->warm_before == 0)
+			give_up(err.text);
+		*outcome = (struct kv_run_outcome){.stalled = true};
+	}
 	kv_latency_free(latency);
 	source_fini(&source);
+	source_fini(&warm);
 	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
 		kv_policy_use_fini(&config.policy[kind]);
 }

@@ -21,7 +21,9 @@ struct test_workload {
 	char *policy[KV_POLICY_KINDS];           /* as a user would write them; owned */
 	const struct kv_latency_setup *roofline; /* NULL = every step lasts fixed_step; not owned */
 	kv_time fixed_step;
-	struct kv_run_options options;
+	struct kv_run_options options;           /* warm is filled for each run */
+	uint64_t warm_before;                    /* requests of a smaller index are replayed before time zero, the others from
+	                                            their first arrival on */
 	struct kv_request *requests;             /* in order of arrival; strings and segments are owned */
 	size_t count, capacity;
 	struct test_dependency *dependencies;    /* at most one a request; one on a request that is not here is none */
@@ -56,7 +58,8 @@ void test_workload_read(struct test_workload *workload, json_t *config, json_t *
 FILE *test_open(const char *path);
 json_t *test_next_object(FILE *file, const char *path);
 
-/* Runs the engine over fresh policies. The outcome's counters are filled; errors end the program. */
+/* Runs the engine over fresh policies. The outcome's counters are filled; errors end the program, but for a warm-up that
+ * never ends: then the outcome is that of a stalled run without anything in it. */
 void test_workload_run(const struct test_workload *workload, test_engine engine, struct kv_sink *sink,
                        struct kv_run_outcome *outcome);
 

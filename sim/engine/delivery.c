@@ -123,7 +123,8 @@ static void sort_ended(struct kv_engine *engine)
 static void tell_step(struct kv_engine *engine, kv_time now, uint64_t output_tokens)
 {
 	struct kv_step step = {
-		.number = engine->steps_begun, .start = engine->step_start, .end = now, .scheduled_tokens = engine->step_tokens,
+		.number = engine->steps_begun, .start = kv_engine_told_time(engine, engine->step_start),
+		.end = kv_engine_told_time(engine, now), .scheduled_tokens = engine->step_tokens,
 		.prefill_tokens = engine->step_prefill_tokens, .output_tokens = output_tokens,
 		.pinned_blocks = engine->state.pinned_blocks, .cached_blocks = engine->state.cached_blocks,
 		.evicted_blocks = engine->state.evicted_blocks, .running = engine->state.running

@@ -68,6 +68,19 @@ void kv_engine_fini(struct kv_engine *engine)
 	free(engine->ended);
 }
 
+void kv_engine_begin_run(struct kv_engine *engine, struct kv_sink *sink, kv_time now)
+{
+	KV_ASSERT(engine->running_count + kv_engine_waiting(engine) == 0, "%" PRIu64 " requests before time zero",
+	          engine->running_count + kv_engine_waiting(engine));
+	engine->sink = sink;
+	engine->zero = now;
+	engine->state = (struct kv_state){0};
+	engine->steps_begun = 0;
+	engine->busy = 0;
+	engine->cache.evicted = 0;
+	kv_engine_update_levels(engine);
+}
+
 void kv_engine_update_levels(struct kv_engine *engine)
 {
 	struct kv_state *state = &engine->state;
@@ -86,7 +99,7 @@ void kv_engine_tell(struct kv_engine *engine, enum kv_event_kind kind, uint32_t 
 {
 	const struct kv_live *live = &engine->live[id];
 	struct kv_event event = {
-		.time = time, .step = engine->steps_begun, .kind = kind, .request = live->index,
+		.time = kv_engine_told_time(engine, time), .step = engine->steps_begun, .kind = kind, .request = live->index,
 		.request_id = live->id[0] == '\0' ? NULL : live->id, .tokens = tokens, .blocks = blocks, .detail = detail
 	};
 
@@ -189,8 +202,8 @@ static void expire(struct kv_engine *engine)
 {
 	uint64_t blocks = kv_order_expire(&engine->cache);
 	struct kv_event event = {
-		.time = engine->step_start, .step = engine->steps_begun, .kind = KV_EVENT_EXPIRE, .request = KV_NO_REQUEST,
-		.request_id = "", .blocks = blocks, .detail = ""
+		.time = kv_engine_told_time(engine, engine->step_start), .step = engine->steps_begun, .kind = KV_EVENT_EXPIRE,
+		.request = KV_NO_REQUEST, .request_id = "", .blocks = blocks, .detail = ""
 	};
 
 	if (blocks == 0)

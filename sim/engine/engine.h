@@ -137,6 +137,7 @@ struct kv_engine {
 	bool preempted_in_step;
 	uint32_t fresh;              /* requests admitted in this step */
 	kv_time busy;                /* time of all steps that have ended */
+	kv_time zero;                /* the clock at time zero of the run, behind a warm-up; the sink's times count from it */
 	struct kv_step_work work;
 	uint32_t *scheduled;         /* special requests, in scheduling order; those preempted since have scheduled == 0 */
 	size_t scheduled_capacity;
@@ -157,6 +158,16 @@ struct kv_engine {
 
 void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink);
 void kv_engine_fini(struct kv_engine *engine);
+
+/* `now` is time zero of the run from here on: counters start anew and are told to this sink; what is cached stays. Nothing
+ * may run or wait. */
+void kv_engine_begin_run(struct kv_engine *engine, struct kv_sink *sink, kv_time now);
+
+/* A time as sinks are told it. */
+static inline kv_time kv_engine_told_time(const struct kv_engine *engine, kv_time time)
+{
+	return time == KV_TIME_NONE ? time : time - engine->zero;
+}
 
 /* Keeps the levels of kv_state in step with the pool. */
 void kv_engine_update_levels(struct kv_engine *engine);

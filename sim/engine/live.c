@@ -326,9 +326,11 @@ void kv_live_record(struct kv_engine *engine, uint32_t id, enum kv_status status
 	kv_time open = open_preemption(live, now);
 	struct kv_request_record record = {
 		.index = live->index, .id = live->id[0] == '\0' ? NULL : live->id, .tenant = live->tenant,
-		.status = status, .reason = reason, .arrival = live->arrival, .sent = live->sent, .queued = live->queued,
-		.admitted = live->admitted, .first_token = live->first_token,
-		.finish = status == KV_FINISHED ? now : KV_TIME_NONE,
+		.status = status, .reason = reason, .arrival = kv_engine_told_time(engine, live->arrival),
+		.sent = kv_engine_told_time(engine, live->sent), .queued = kv_engine_told_time(engine, live->queued),
+		.admitted = kv_engine_told_time(engine, live->admitted),
+		.first_token = kv_engine_told_time(engine, live->first_token),
+		.finish = status == KV_FINISHED ? kv_engine_told_time(engine, now) : KV_TIME_NONE,
 		.retrieval = live->retrieval, .frontend = engine->config->frontend,
 		.prefill_own = live->prefill_own, .preempted = live->preempted + open,
 		.preempted_before_first = live->preempted_before_first + (live->first_token == KV_TIME_NONE ? open : 0),

@@ -21,6 +21,7 @@ struct simulation {
 	struct kv_sink *sink;
 	const struct kv_run_options *options;
 	kv_time now;
+	kv_time limit;               /* the run is cut there */
 	kv_time step_end;            /* KV_TIME_MAX = no step in flight */
 	bool may_schedule;           /* something happened since the last attempt */
 	struct kv_request next;      /* the pending arrival */
@@ -83,10 +84,14 @@ static void hold(struct simulation *sim, uint32_t id)
 static void tell_source(struct simulation *sim, uint64_t index, bool finished)
 {
 	struct kv_source *source = sim->source;
+	kv_time zero = sim->engine.zero;
 
-	if (source->ended != NULL &&
-	    source->ended(source, index, finished, sim->now, sim->arriving ? NULL : &sim->next, sim->has_next))
+	if (source->ended == NULL)
+		return;
+	sim->next.arrival -= zero;
+	if (source->ended(source, index, finished, sim->now - zero, sim->arriving ? NULL : &sim->next, sim->has_next))
 		sim->has_next = true;
+	sim->next.arrival += zero;
 }
 
 static void leave(struct simulation *sim, uint32_t id, bool finished)
@@ -170,6 +175,7 @@ static int read_next(struct simulation *sim, struct kv_error *err)
 	int got = sim->source->next(sim->source, &sim->next, err);
 
 	sim->has_next = got > 0;
+	sim->next.arrival += sim->engine.zero;
 	return got < 0 ? -1 : 0;
 }
 
@@ -198,7 +204,7 @@ static int arrive(struct simulation *sim, struct kv_error *err)
 static void advance(struct simulation *sim, kv_time time)
 {
 	if (time > sim->now && sim->sink->advance != NULL)
-		sim->sink->advance(sim->sink->self, &sim->engine.state, time);
+		sim->sink->advance(sim->sink->self, &sim->engine.state, kv_engine_told_time(&sim->engine, time));
 	sim->now = sim->engine.cache.now = time;
 }
 
@@ -360,7 +366,7 @@ static void conclude(struct simulation *sim, bool cut, struct kv_run_outcome *ou
 	outcome->unfinished = record_unfinished(sim, cut ? KV_REASON_CUT : KV_REASON_STALLED);
 	KV_ASSERT(sim->stopped_by != KV_NONE || cut || outcome->unfinished == 0, "%" PRIu64 " requests were forgotten",
 	          outcome->unfinished);
-	outcome->end = sim->now;
+	outcome->end = kv_engine_told_time(&sim->engine, sim->now);
 	outcome->final = sim->engine.state;
 	KV_ASSERT(outcome->final.arrivals == outcome->final.finishes + outcome->final.refusals + outcome->final.drops
 	          + outcome->unfinished, "%" PRIu64 " arrivals do not add up", outcome->final.arrivals);
@@ -374,8 +380,6 @@ static bool is_interrupted(const struct simulation *sim)
 /* Runs until nothing is left to do. Returns 1 if it was cut before that, -1 on error. */
 static int loop(struct simulation *sim, struct kv_error *err)
 {
-	kv_time limit = sim->options->duration == KV_TIME_NONE ? KV_TIME_MAX : sim->options->duration;
-
 	while (sim->stopped_by == KV_NONE) {
 		kv_time next = next_time(sim);
 
@@ -390,8 +394,8 @@ static int loop(struct simulation *sim, struct kv_error *err)
 				sim->stopped_by = kv_engine_head(&sim->engine);
 			return 0;
 		}
-		if ((next < sim->step_end ? next : sim->step_end) > limit) {
-			advance(sim, limit);
+		if ((next < sim->step_end ? next : sim->step_end) > sim->limit) {
+			advance(sim, sim->limit);
 			return 1;
 		}
 		if (sim->step_end <= next) {
@@ -405,6 +409,82 @@ static int loop(struct simulation *sim, struct kv_error *err)
 	return 0;
 }
 
+/* --- before time zero --------------------------------------------------------------------------------------------------- */
+
+static int run_source(struct simulation *sim, struct kv_source *source, struct kv_error *err)
+{
+	sim->source = source;
+	return read_next(sim, err) != 0 ? -1 : loop(sim, err);
+}
+
+static int fail_warm_up(const struct simulation *sim, struct kv_error *err)
+{
+	const struct kv_live *live = &sim->engine.live[sim->stopped_by];
+	char name[32];
+
+	snprintf(name, sizeof name, "r%" PRIu64, live->index);
+	return kv_fail(err, KV_EXIT_DATA, "the warm-up never ends: request '%s' cannot run; it needs %" PRIu64
+	               " blocks alone, and the pool has %" PRIu64, live->id[0] != '\0' ? live->id : name,
+	               kv_live_blocks_alone(&sim->engine, live), sim->engine.config->usable_blocks);
+}
+
+static void ignore_miss(void *self, const struct kv_miss *miss)
+{
+	(void)self;
+	(void)miss;
+}
+
+/* Returns 0 at time zero, 1 if it was interrupted, -1 on error. */
+static int warm_up(struct simulation *sim, struct kv_run_outcome *outcome, struct kv_error *err)
+{
+	static const enum kv_policy_kind not_of_the_cache[] = {
+		KV_POLICY_ALLOCATION, KV_POLICY_ADMISSION, KV_POLICY_SCHEDULING, KV_POLICY_PREEMPTION
+	};
+	enum { SAVED = sizeof not_of_the_cache / sizeof not_of_the_cache[0] };
+	const struct kv_policy_use *policy = sim->engine.config->policy;
+	struct kv_sink *sink = sim->sink;
+	struct kv_sink silent = {.miss = sink->miss != NULL ? ignore_miss : NULL};
+	void *saved[SAVED];
+	int result;
+
+	for (size_t i = 0; i < SAVED; i++)
+		saved[i] = kv_policy_state_save(&policy[not_of_the_cache[i]]);
+	sim->sink = sim->engine.sink = &silent;
+	result = run_source(sim, sim->options->warm, err);
+	if (result == 0 && sim->stopped_by != KV_NONE)
+		result = fail_warm_up(sim, err);
+	for (size_t i = 0; i < SAVED; i++)
+		kv_policy_state_restore(&policy[not_of_the_cache[i]], saved[i]);
+	sim->sink = sim->engine.sink = sink;
+	if (result != 0)
+		return result;
+	outcome->warm_requests = sim->engine.state.finishes;
+	kv_engine_begin_run(&sim->engine, sink, sim->now);
+	outcome->warm_blocks = sim->engine.state.cached_blocks;
+	return 0;
+}
+
+static int run(struct simulation *sim, struct kv_source *source, struct kv_run_outcome *outcome, struct kv_error *err)
+{
+	int result = sim->options->warm != NULL ? warm_up(sim, outcome, err) : 0;
+	kv_time duration = sim->options->duration;
+
+	if (result > 0) {
+		outcome->partial = true;
+		outcome->final.free_blocks = sim->engine.config->usable_blocks;
+		return 0;
+	}
+	if (result == 0 && duration != KV_TIME_NONE && duration < KV_TIME_MAX - sim->engine.zero)
+		sim->limit = sim->engine.zero + duration;
+	if (result == 0)
+		result = run_source(sim, source, err);
+	if (result < 0)
+		return -1;
+	outcome->partial = result > 0 && is_interrupted(sim);
+	conclude(sim, result > 0, outcome);
+	return 0;
+}
+
 int kv_simulate(const struct kv_engine_config *config, struct kv_source *source, struct kv_sink *sink,
                 const struct kv_run_options *options, struct kv_run_outcome *outcome, struct kv_error *err)
 {
@@ -413,21 +493,15 @@ int kv_simulate(const struct kv_engine_config *config, struct kv_source *source,
 
 	*outcome = (struct kv_run_outcome){0};
 	*sim = (struct simulation){
-		.source = source, .sink = sink, .options = options, .step_end = KV_TIME_MAX, .stopped_by = KV_NONE
+		.sink = sink, .options = options, .limit = KV_TIME_MAX, .step_end = KV_TIME_MAX, .stopped_by = KV_NONE
 	};
 	kv_engine_init(&sim->engine, config, sink);
 	sim->engine.fate = met_fate;
 	sim->engine.fate_context = sim;
-	result = read_next(sim, err);
-	if (result == 0)
-		result = loop(sim, err);
-	if (result >= 0) {
-		outcome->partial = result > 0 && is_interrupted(sim);
-		conclude(sim, result > 0, outcome);
-	}
+	result = run(sim, source, outcome, err);
 	kv_engine_fini(&sim->engine);
 	kv_heap_fini(&sim->events);
 	free(sim->held);
 	free(sim);
-	return result < 0 ? -1 : 0;
+	return result;
 }

@@ -17,6 +17,16 @@ void oracle_engine_init(struct oracle_engine *engine, const struct kv_engine_con
 	oracle_engine_count(engine);
 }
 
+void oracle_engine_begin_run(struct oracle_engine *engine, struct kv_sink *sink)
+{
+	engine->sink = sink;
+	engine->zero = engine->now;
+	engine->state = (struct kv_state){0};
+	engine->cache.evicted = engine->steps_begun = 0;
+	engine->busy = 0;
+	oracle_engine_count(engine);
+}
+
 void oracle_engine_fini(struct oracle_engine *engine)
 {
 	oracle_cache_fini(&engine->cache);
@@ -29,7 +39,7 @@ void oracle_emit(struct oracle_engine *engine, enum kv_event_kind kind, const st
                  uint64_t tokens, uint64_t blocks, const char *detail)
 {
 	struct kv_event event = {
-		.time = engine->now,
+		.time = engine->now - engine->zero,
 		.step = engine->in_step ? engine->steps_begun - 1 : engine->steps_begun,
 		.kind = kind,
 		.request = request->index,
@@ -937,7 +947,7 @@ static void play_step(struct oracle_engine *engine)
 static void expire(struct oracle_engine *engine)
 {
 	struct kv_event event = {
-		.time = engine->now,
+		.time = engine->now - engine->zero,
 		.step = engine->steps_begun,
 		.kind = KV_EVENT_EXPIRE,
 		.request = KV_NO_REQUEST,
@@ -1066,6 +1076,8 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 
 		engine->step.output_tokens -= request->given_up && emits_token(request);
 	}
+	engine->step.start -= engine->zero;
+	engine->step.end -= engine->zero;
 	if (engine->sink->step != NULL)
 		engine->sink->step(engine->sink->self, &engine->step);
 	if (engine->step.scheduled_tokens > 0)
@@ -1195,6 +1207,6 @@ void oracle_engine_advance(struct oracle_engine *engine, kv_time time)
 	charge_blocks(engine, time - engine->now);
 	charge_queue(engine, time - engine->now);
 	if (engine->sink->advance != NULL)
-		engine->sink->advance(engine->sink->self, &engine->state, time);
+		engine->sink->advance(engine->sink->self, &engine->state, time - engine->zero);
 	engine->now = time;
 }

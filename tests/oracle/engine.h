@@ -59,6 +59,7 @@ struct oracle_engine {
 	struct kv_state state;
 	enum kv_waiting_reason reason;  /* why the last scheduling left requests waiting */
 	kv_time now;
+	kv_time zero;                 /* `now` at time zero of the run: what the sink is told counts from it */
 	uint64_t steps_begun;
 	bool in_step;
 	kv_time step_end;
@@ -69,6 +70,8 @@ struct oracle_engine {
 
 void oracle_engine_init(struct oracle_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink);
 void oracle_engine_fini(struct oracle_engine *engine);
+/* Now is time zero of the run: all counting begins, with the cache as it is. */
+void oracle_engine_begin_run(struct oracle_engine *engine, struct kv_sink *sink);
 
 void oracle_emit(struct oracle_engine *engine, enum kv_event_kind kind, const struct oracle_request *request,
                  uint64_t tokens, uint64_t blocks, const char *detail);

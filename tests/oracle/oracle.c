@@ -12,6 +12,7 @@ struct run {
 	struct kv_source *source;
 	struct kv_sink *sink;
 	struct kv_error *err;
+	kv_time limit;                   /* the run is cut there */
 	struct oracle_engine engine;
 	struct oracle_request *next;     /* the source's next request, NULL = none */
 	struct kv_request pending;       /* as the source gave it */
@@ -133,6 +134,7 @@ static void fetch_next(struct run *run)
 {
 	int got = run->source->next(run->source, &run->pending, run->err);
 
+	run->pending.arrival += run->engine.zero;
 	run->failed = got < 0;
 	run->next = got > 0 ? make_request(run, &run->pending) : NULL;
 }
@@ -141,9 +143,15 @@ static void fetch_next(struct run *run)
 static void tell_source(struct run *run, uint64_t index, bool finished)
 {
 	struct kv_source *source = run->source;
+	bool replaced;
 
-	if (source->ended == NULL ||
-	    !source->ended(source, index, finished, run->engine.now, &run->pending, run->next != NULL))
+	if (source->ended == NULL)
+		return;
+	run->pending.arrival -= run->engine.zero;
+	replaced = source->ended(source, index, finished, run->engine.now - run->engine.zero, &run->pending,
+	                         run->next != NULL);
+	run->pending.arrival += run->engine.zero;
+	if (!replaced)
 		return;
 	if (run->next != NULL)
 		free_request(run->next);
@@ -152,13 +160,27 @@ static void tell_source(struct run *run, uint64_t index, bool finished)
 
 /* --- fates -------------------------------------------------------------------------------------------------------- */
 
+static kv_time told_time(const struct run *run, kv_time time)
+{
+	return time == KV_TIME_NONE ? time : time - run->engine.zero;
+}
+
 static void tell_fate(struct run *run, struct oracle_request *request)
 {
+	struct kv_request_record told;
+
 	request->record.output_tokens = request->generated;
 	if (request->record.admitted == KV_TIME_NONE)
 		memset(request->record.queue_for, 0, sizeof request->record.queue_for);
+	told = request->record;
+	told.arrival = told_time(run, told.arrival);
+	told.sent = told_time(run, told.sent);
+	told.queued = told_time(run, told.queued);
+	told.admitted = told_time(run, told.admitted);
+	told.first_token = told_time(run, told.first_token);
+	told.finish = told_time(run, told.finish);
 	if (run->sink->request != NULL)
-		run->sink->request(run->sink->self, &request->record);
+		run->sink->request(run->sink->self, &told);
 	oracle_list_remove(&run->unfinished, request);
 	free_request(request);
 }
@@ -456,8 +478,6 @@ static bool is_interrupted(const struct run *run)
 
 static void play(struct run *run, struct kv_run_outcome *outcome)
 {
-	kv_time limit = run->options->duration == KV_TIME_NONE ? KV_TIME_MAX : run->options->duration;
-
 	fetch_next(run);
 	while (!run->failed && !outcome->stalled) {
 		kv_time time = next_instant(run);
@@ -467,11 +487,36 @@ static void play(struct run *run, struct kv_run_outcome *outcome)
 		outcome->partial = is_interrupted(run);
 		if (outcome->partial)
 			break;
-		oracle_engine_advance(&run->engine, earlier(time, limit));
-		if (time > limit)
+		oracle_engine_advance(&run->engine, earlier(time, run->limit));
+		if (time > run->limit)
 			break;
 		play_instant(run, outcome);
 	}
+}
+
+/* Everything as in a run, but nobody hears of it and in the end only the cache remains. */
+static void warm_up(struct run *run)
+{
+	struct kv_source *source = run->source;
+	struct kv_sink *sink = run->sink, silent = {0};
+	const struct kv_policy_use *policy = run->config->policy;
+	struct kv_run_outcome outcome = {0};
+	void *saved[KV_POLICY_KINDS];
+
+	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
+		saved[kind] = kv_policy_state_save(&policy[kind]);
+	run->source = run->options->warm;
+	run->sink = run->engine.sink = &silent;
+	play(run, &outcome);
+	run->failed |= outcome.stalled;
+	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
+		if (kind == KV_POLICY_PREFIX || kind == KV_POLICY_EVICTION)
+			free(saved[kind]);
+		else
+			kv_policy_state_restore(&policy[kind], saved[kind]);
+	run->source = source;
+	run->sink = sink;
+	oracle_engine_begin_run(&run->engine, sink);
 }
 
 static void run_fini(struct run *run)
@@ -491,15 +536,20 @@ static void run_fini(struct run *run)
 int kv_oracle_simulate(const struct kv_engine_config *config, struct kv_source *source, struct kv_sink *sink,
                        const struct kv_run_options *options, struct kv_run_outcome *outcome, struct kv_error *err)
 {
-	struct run run = {.config = config, .options = options, .source = source, .sink = sink, .err = err};
+	struct run run = {.config = config, .options = options, .source = source, .sink = sink, .err = err, .limit = KV_TIME_MAX};
 	bool failed;
 
 	*outcome = (struct kv_run_outcome){0};
 	oracle_engine_init(&run.engine, config, sink);
-	play(&run, outcome);
+	if (options->warm != NULL)
+		warm_up(&run);
+	if (options->duration != KV_TIME_NONE)
+		run.limit = run.engine.zero + options->duration;
+	if (!run.failed)
+		play(&run, outcome);
 	if (!run.failed) {
 		oracle_engine_count(&run.engine);
-		outcome->end = run.engine.now;
+		outcome->end = run.engine.now - run.engine.zero;
 		outcome->unfinished = run.unfinished.count;
 		outcome->final = run.engine.state;
 		leave_unfinished(&run, outcome->stalled ? KV_REASON_STALLED : KV_REASON_CUT);
