@@ -185,6 +185,10 @@ static int fill_question(struct kv_size_report *report, struct kv_error *err)
 	if (a->speculative_tokens && !report->deployment.model->mtp_layers)
 		return kv_fail(err, KV_EXIT_USAGE, "--num-speculative-tokens: %s has no prediction layers of its own, and drafters of "
 		               "another model are not sized", report->deployment.model->name);
+	if (a->length > report->question.max_model_len)
+		return kv_fail(err, KV_EXIT_USAGE, "--length: %" PRIu64 " tokens are more than max_model_len %" PRIu64 ", beyond which "
+		               "the engine refuses a request: raise --max-model-len or shorten --length", a->length,
+		               report->question.max_model_len);
 	return 0;
 }
 

@@ -51,6 +51,10 @@ run size --model llama-3.1-8b --hardware b300
 expect 'a card of unknown memory' 64 <<END
 kvsim: the memory of b300 is not known: give --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
 END
+run size --model llama-3.1-8b --gpu-memory 80GiB --max-model-len 8192 --length 60000 --sequences 2
+expect 'requests longer than max_model_len never run' 64 <<END
+kvsim: --length: 60000 tokens are more than max_model_len 8192, beyond which the engine refuses a request: raise --max-model-len or shorten --length
+END
 run size --model llama-3.1-8b --gpu-memory 80GiB --num-speculative-tokens 3
 expect_line 'drafts need layers that draft' 64 'no prediction layers of its own'
 run size --model llama-3.1-8b --gpu-memory 80
