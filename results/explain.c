@@ -200,6 +200,17 @@ static void add_preemptions(const json_t *facts, json_t *finding)
 		    kv_facts_number(facts, "kvsim/recomputed_tokens"));
 }
 
+/* A pool that is half empty at its peak while requests wait for blocks: admission holds room back for what may come. */
+static void advise_allowance(const json_t *facts, json_t *finding)
+{
+	double peak = share(kv_facts_number(facts, "kvsim/peak_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks"));
+
+	if (peak < 50)
+		say(finding, "change", "No more than %.1f %% of the pool was ever pinned: admission %s holds the rest back for what "
+		    "requests may still ask for. A smaller --default-max-tokens, where the trace gives no max_tokens, or an "
+		    "--admission that holds back less.", peak, kv_facts_text(facts, "kvsim/policies/admission"));
+}
+
 static void advise_blocks(const json_t *facts, json_t *finding)
 {
 	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
@@ -212,6 +223,7 @@ static void advise_blocks(const json_t *facts, json_t *finding)
 	if (share(unfilled, pinned) > 20)
 		say(finding, "change", "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer to the "
 		    "true length (--default-max-tokens).", share(unfilled, pinned));
+	advise_allowance(facts, finding);
 	say(finding, "change", "Fewer requests at once: a lower arrival rate, or a client-side cap (--max-concurrency).");
 }
 

@@ -211,7 +211,8 @@ struct kv_eviction_hooks {
 	bool refuses;
 };
 
-enum { KV_POLICY_ORACLE = 1 };
+/* ORACLE: is told the true output length. TAKES_ALLOWED: sets aside all that a request is allowed to generate. */
+enum { KV_POLICY_ORACLE = 1, KV_POLICY_TAKES_ALLOWED = 2 };
 
 struct kv_policy {
 	enum kv_policy_kind kind;

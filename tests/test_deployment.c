@@ -1,6 +1,7 @@
 /* From scenarios to engine configurations. Figures are published logs and worked examples of vLLM's rules. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/deploy/deployment.h"
@@ -88,6 +89,22 @@ START_TEST(what_a_real_engine_would_not_allow_is_a_warning)
 	ck_assert_str_eq(deployment.warnings.text[0],
 	                 "max_model_len 1100000 is beyond the 131072 tokens of llama-3.1-8b: the real "
 	                 "engine needs to be told to allow it");
+}
+END_TEST
+
+START_TEST(reserving_the_whole_context_is_told)
+{
+	static const char *const settings = "model=llama-3.1-8b latency.backend=fixed:1ms engine.kv_cache_memory_bytes=40G "
+	                                    "policies.admission=no-evict";
+	char with_length[256];
+
+	ck_assert_int_eq(build(settings), 0);
+	ck_assert_uint_eq(deployment.warnings.count, 1);
+	ck_assert_ptr_nonnull(strstr(deployment.warnings.text[0], "--default-max-tokens"));
+	kv_deployment_fini(&deployment);
+	snprintf(with_length, sizeof with_length, "%s workload.default_max_tokens=500", settings);
+	ck_assert_int_eq(build(with_length), 0);
+	ck_assert_uint_eq(deployment.warnings.count, 0);
 }
 END_TEST
 
@@ -180,6 +197,7 @@ int main(void)
 	tcase_add_test(tc, without_chunked_prefill_a_step_takes_any_prompt);
 	tcase_add_test(tc, what_a_real_engine_would_not_allow_is_a_warning);
 	tcase_add_test(tc, oracles_are_marked);
+	tcase_add_test(tc, reserving_the_whole_context_is_told);
 	tcase_add_test(tc, older_releases_start_with_any_override);
 	tcase_add_loop_test(tc, what_cannot_run_says_why, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tc, a_negative_budget_names_its_lines);

@@ -30,6 +30,7 @@ const struct kv_policy kv_admission_static_batch = {
 	.name = "static-batch",
 	.summary = "fills a batch while nothing runs; nobody joins before all of it has finished",
 	.source = "TensorRT-LLM capacity scheduler, static_batch",
+	.flags = KV_POLICY_TAKES_ALLOWED,
 	.state_size = sizeof(struct static_batch),
 	.params = params,
 	.hooks.admission = {.admit = admit},

@@ -13,6 +13,7 @@
 #include "sim/latency/latency_trust.h"
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
+#include "sim/request.h"
 
 static bool is_given(const struct kv_scenario *scenario, const char *path)
 {
@@ -196,6 +197,18 @@ static int check_pool(const struct kv_deployment *d, const struct kv_scenario *s
 	               d->budget.num_blocks, longest);
 }
 
+/* A request without max_tokens is allowed the rest of the context, as vLLM does: few such requests run side by side. */
+static void tell_allowed(struct kv_deployment *d, const struct kv_scenario *s)
+{
+	const struct kv_policy *admission = d->config.policy[KV_POLICY_ADMISSION].policy;
+
+	if (admission->flags & KV_POLICY_TAKES_ALLOWED && !s->workload.default_max_tokens.output &&
+	    s->workload.default_max_tokens.tokens == KV_TOKENS_UNSET)
+		kv_remark(&d->warnings, "admission %s sets aside max_model_len (%" PRIu64 " tokens) for every request whose max_tokens "
+		          "the trace does not give, so few run at once: --default-max-tokens N sets aside less", admission->name,
+		          s->engine.max_model_len);
+}
+
 static int parse_policies(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
 	for (int kind = 0; kind < KV_POLICY_KINDS; kind++) {
@@ -352,6 +365,7 @@ static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error
 	if (d->profile->approximate != NULL)
 		kv_remark(&d->warnings, "profile %s is approximate: %s", d->profile->name, d->profile->approximate);
 	tell_assumptions(d, s);
+	tell_allowed(d, s);
 	return 0;
 }
 
