@@ -152,6 +152,7 @@ static void set_engine(json_t *object, const struct kv_run_info *info)
 	set_count(object, "max_model_len", info->max_model_len);
 	set_text(object, "pool_source", info->pool_source);
 	set(object, "trace_has_prefixes", json_boolean(info->trace_has_prefixes));
+	set_text(object, "initial_cache", info->warm_trace != NULL ? "warm" : "cold");
 }
 
 static void set_fates(json_t *object, const struct kv_summary *summary)

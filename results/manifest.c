@@ -8,19 +8,40 @@
 #include "results/json_text.h"
 #include "sim/base/quantity.h"
 
+static json_t *fingerprint_value(const uint64_t half[2])
+{
+	char text[33];
+
+	if (half[0] == 0 && half[1] == 0)
+		return json_null();
+	snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, half[0], half[1]);
+	return json_string(text);
+}
+
+static json_t *counts_value(const struct kv_count_line *lines, size_t count)
+{
+	json_t *counts = json_object();
+
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(counts, lines[i].name, json_integer((json_int_t)lines[i].count));
+	return counts;
+}
+
 static json_t *trace_value(const struct kv_run_info *info)
 {
-	char fingerprint[33];
-	bool known = info->fingerprint[0] != 0 || info->fingerprint[1] != 0;
-	json_t *skipped = json_object();
+	return json_pack("{so ss? so sb so}", "file", kv_json_text(info->trace), "format", info->trace_format, "xxh128",
+	                 fingerprint_value(info->fingerprint), "has_prefixes", info->trace_has_prefixes, "skipped_rows",
+	                 counts_value(info->skipped_rows, info->skipped_rows_count));
+}
 
-	snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64 "%016" PRIx64, info->fingerprint[0],
-	         info->fingerprint[1]);
-	for (size_t i = 0; i < info->skipped_rows_count; i++)
-		json_object_set_new(skipped, info->skipped_rows[i].name,
-		                    json_integer((json_int_t)info->skipped_rows[i].count));
-	return json_pack("{so ss? ss? sb so}", "file", kv_json_text(info->trace), "format", info->trace_format, "xxh128",
-	                 known ? fingerprint : NULL, "has_prefixes", info->trace_has_prefixes, "skipped_rows", skipped);
+static json_t *initial_cache_value(const struct kv_run_info *info, const struct kv_run_outcome *outcome)
+{
+	if (info->warm_trace == NULL)
+		return json_pack("{ss}", "state", "cold");
+	return json_pack("{ss so ss so so sI sI}", "state", "warm", "file", kv_json_text(info->warm_trace), "format",
+	                 info->warm_format, "xxh128", fingerprint_value(info->warm_fingerprint), "skipped_rows",
+	                 counts_value(info->warm_skipped_rows, info->warm_skipped_rows_count), "finished_requests",
+	                 (json_int_t)outcome->warm_requests, "cached_blocks", (json_int_t)outcome->warm_blocks);
 }
 
 static json_t *pool_value(const struct kv_run_info *info)
@@ -69,6 +90,7 @@ json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_run_ou
 	json_object_set_new(manifest, "policies", policies_value(info));
 	json_object_set_new(manifest, "pool", pool_value(info));
 	json_object_set_new(manifest, "trace", trace_value(info));
+	json_object_set_new(manifest, "initial_cache", initial_cache_value(info, outcome));
 	json_object_set(manifest, "scenario", info->scenario != NULL ? info->scenario : json_null());
 	json_object_set_new(manifest, "latency_source", kv_json_text(info->latency_source));
 	json_object_set_new(manifest, "latency_error", kv_json_text(info->latency_error));

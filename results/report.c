@@ -608,12 +608,35 @@ static void put_step_times(struct kv_output *out, const json_t *facts)
 	kv_output_text(out, ". Near saturation queues amplify errors of step times.");
 }
 
+static void put_initial_cache(struct kv_output *out, const json_t *manifest)
+{
+	const char *file = kv_facts_text(manifest, "initial_cache/file");
+	const char *fingerprint = kv_facts_text(manifest, "initial_cache/xxh128");
+
+	if (file == NULL) {
+		kv_output_text(out, "The cache starts cold.");
+		return;
+	}
+	kv_output_text(out, "The cache starts warm: ");
+	put_text(out, file);
+	if (fingerprint != NULL) {
+		kv_output_text(out, " (XXH128 ");
+		put_text(out, fingerprint);
+		kv_output_text(out, ")");
+	}
+	kv_output_printf(out, " was replayed before time zero; %.0f requests finished and left %.0f blocks cached. "
+	                 "They are in no other number here.", kv_facts_number(manifest, "initial_cache/finished_requests"),
+	                 kv_facts_number(manifest, "initial_cache/cached_blocks"));
+}
+
 static void put_assumed_values(struct kv_output *out, const json_t *manifest)
 {
 	const json_t *value;
 	size_t i;
 
-	kv_output_text(out, "</li><li>Assumed: what the memory table calls assumed, and the cache starts cold");
+	kv_output_text(out, "</li><li>");
+	put_initial_cache(out, manifest);
+	kv_output_text(out, "</li><li>Assumed: what the memory table calls assumed");
 	json_array_foreach(kv_facts_at(manifest, "assumptions"), i, value) {
 		kv_output_text(out, i > 0 ? "; " : ". Values that nothing gave: ");
 		put_text(out, json_string_value(value));

@@ -109,6 +109,11 @@ struct kv_run_info {
 	uint64_t fingerprint[2];     /* XXH128 of the trace as read, high half first; both 0 = unknown */
 	const struct kv_count_line *skipped_rows;  /* --skip-bad-rows, by reason */
 	size_t skipped_rows_count;
+	const char *warm_trace;      /* file replayed before time zero, as named; NULL = the cache starts cold */
+	const char *warm_format;
+	uint64_t warm_fingerprint[2];
+	const struct kv_count_line *warm_skipped_rows;
+	size_t warm_skipped_rows_count;
 	const char *const *warnings;
 	size_t warning_count;
 	const char *const *assumptions;  /* what stands on defaults */

@@ -209,6 +209,9 @@ static void write_cache(struct kv_output *out, const struct kv_summary *summary,
 	write_count(out, "Prefix cache queries (tokens):", counters->queried_tokens);
 	write_count(out, "Prefix cache hits (tokens):", counters->hit_tokens);
 	write_number(out, "Prefix cache hit rate (%):", rate);
+	if (info->warm_trace != NULL)
+		kv_output_printf(out, "The cache started warm: %s was replayed before time zero and left %llu blocks in it.\n",
+		                 info->warm_trace, (unsigned long long)summary->outcome.warm_blocks);
 	if (!info->trace_has_prefixes)
 		kv_output_text(out, "The trace does not say what prompts share: hits are not to be expected.\n");
 	write_count(out, "Evicted blocks:", counters->evicted_blocks);

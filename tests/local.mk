@@ -45,7 +45,8 @@ KV_CLI_TESTS = \
 	%D%/cli/trace_cache.sh \
 	%D%/cli/trace_convert.sh \
 	%D%/cli/trace_info.sh \
-	%D%/cli/trace_validate.sh
+	%D%/cli/trace_validate.sh \
+	%D%/cli/warm.sh
 dist_check_SCRIPTS += $(KV_CLI_TESTS)
 TESTS += $(KV_CLI_TESTS)
 

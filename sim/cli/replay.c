@@ -24,11 +24,12 @@ struct run {
 	struct kv_scenario *scenario;
 	struct kv_deployment deployment;
 	struct kv_trace *trace;
+	struct kv_trace *warm;   /* replayed before time zero; NULL = none */
 	struct kv_results_options results_options;
 	struct kv_run_info info;
 	struct kv_results *results;
 	struct kv_run_budget_line *budget;
-	struct kv_count_line skipped[KV_FAULTS];
+	struct kv_count_line skipped[KV_FAULTS], warm_skipped[KV_FAULTS];
 };
 
 static volatile sig_atomic_t interrupted;
@@ -84,6 +85,45 @@ static int fill_results_options(struct run *run, struct kv_error *err)
 	return parse_lists(s, o, err);
 }
 
+static void start_trace_options(const struct kv_scenario *s, const char *format, struct kv_trace_options *options)
+{
+	kv_trace_options_init(options);
+	options->format = format;
+	options->skip_bad_rows = s->workload.skip_bad_rows;
+	options->reorder_time = s->workload.reorder_time;
+	options->reorder_rows = s->workload.reorder_rows;
+}
+
+/* At its own times: a rate or scale given for the run is that of the trace. */
+static int open_warm(struct run *run, struct kv_error *err)
+{
+	const struct kv_scenario *s = run->scenario;
+	struct kv_trace_options options;
+
+	if (s->workload.warm == NULL)
+		return 0;
+	if (strcmp(s->workload.warm, "-") == 0 && strcmp(s->workload.trace, "-") == 0)
+		return kv_fail(err, KV_EXIT_USAGE, "--trace and --warm cannot both be standard input");
+	start_trace_options(s, s->workload.warm_format, &options);
+	if (s->workload.warm_rows != NULL && kv_trace_parse_rows(s->workload.warm_rows, &options, err))
+		return kv_scenario_fail_in(s, "workload.warm_rows", err);
+	run->warm = kv_trace_open(s->workload.warm, &options, err);
+	return run->warm == NULL ? -1 : 0;
+}
+
+static void note_warm(struct run *run)
+{
+	struct kv_deployment *d = &run->deployment;
+
+	if (run->warm == NULL)
+		return;
+	if (!d->config.policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled)
+		kv_remark(&d->warnings, "the warm-up changes nothing: without prefix caching nothing of it is kept");
+	else if (!kv_trace_has_prefix_identity(run->warm))
+		kv_remark(&d->warnings, "the warm-up fills the cache with what nobody can hit: its trace does not say what "
+		          "prompts share");
+}
+
 static int open_trace(struct run *run, struct kv_error *err)
 {
 	const struct kv_scenario *s = run->scenario;
@@ -91,15 +131,11 @@ static int open_trace(struct run *run, struct kv_error *err)
 
 	if (s->workload.trace == NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "no trace: give --trace FILE ('-' is standard input)");
-	kv_trace_options_init(&options);
-	options.format = s->workload.format;
+	start_trace_options(s, s->workload.format, &options);
 	options.time_scale = s->workload.time_scale;
 	options.request_rate = s->workload.request_rate;
 	options.burstiness = s->workload.burstiness;
 	options.seed = s->seed;
-	options.skip_bad_rows = s->workload.skip_bad_rows;
-	options.reorder_time = s->workload.reorder_time;
-	options.reorder_rows = s->workload.reorder_rows;
 	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
 		return kv_scenario_fail_in(s, "workload.rows", err);
 	run->trace = kv_trace_open(s->workload.trace, &options, err);
@@ -209,6 +245,10 @@ static void fill_info(struct run *run)
 	info->trace = strcmp(s->workload.trace, "-") == 0 ? NULL : s->workload.trace;
 	info->trace_format = kv_trace_format(run->trace)->name;
 	info->trace_has_prefixes = kv_trace_has_prefix_identity(run->trace);
+	if (run->warm != NULL) {
+		info->warm_trace = s->workload.warm;
+		info->warm_format = kv_trace_format(run->warm)->name;
+	}
 	info->warnings = (const char *const *)d->warnings.text;
 	info->warning_count = d->warnings.count;
 	info->assumptions = (const char *const *)d->assumptions.text;
@@ -221,28 +261,46 @@ static void fill_info(struct run *run)
 	info->scenario = scenario_json(s);
 }
 
-/* Known only when the trace has been read. */
-static int fill_trace_counts(struct run *run, bool partial, struct kv_error *err)
+static size_t list_skipped(struct kv_trace *trace, struct kv_count_line list[KV_FAULTS])
 {
-	const struct kv_trace_counts *counts = kv_trace_counts(run->trace);
-	char text[KV_FINGERPRINT_SIZE], half[17];
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
 	size_t reasons = 0;
 
 	for (int fault = 0; fault < KV_FAULTS; fault++)
 		if (counts->left_out[fault] > 0)
-			run->skipped[reasons++] =
-				(struct kv_count_line){ kv_fault_name(fault), counts->left_out[fault] };
-	run->info.skipped_rows = run->skipped;
-	run->info.skipped_rows_count = reasons;
-	if (partial)
-		return 0;
-	if (kv_trace_fingerprint(run->trace, text, err))
+			list[reasons++] = (struct kv_count_line){ kv_fault_name(fault), counts->left_out[fault] };
+	return reasons;
+}
+
+static int take_fingerprint(struct kv_trace *trace, uint64_t fingerprint[2], struct kv_error *err)
+{
+	char text[KV_FINGERPRINT_SIZE], half[17];
+
+	if (kv_trace_fingerprint(trace, text, err))
 		return -1;
 	for (int i = 0; i < 2; i++) {
 		snprintf(half, sizeof half, "%.16s", text + 16 * i);
-		run->info.fingerprint[i] = strtoull(half, NULL, 16);
+		fingerprint[i] = strtoull(half, NULL, 16);
 	}
 	return 0;
+}
+
+/* Known only when the traces have been read. */
+static int fill_trace_counts(struct run *run, bool partial, struct kv_error *err)
+{
+	struct kv_run_info *info = &run->info;
+
+	info->skipped_rows = run->skipped;
+	info->skipped_rows_count = list_skipped(run->trace, run->skipped);
+	if (run->warm != NULL) {
+		info->warm_skipped_rows = run->warm_skipped;
+		info->warm_skipped_rows_count = list_skipped(run->warm, run->warm_skipped);
+	}
+	if (partial)
+		return 0;
+	if (run->warm != NULL && take_fingerprint(run->warm, info->warm_fingerprint, err))
+		return -1;
+	return take_fingerprint(run->trace, info->fingerprint, err);
 }
 
 static int simulate(struct run *run, struct kv_run_outcome *outcome, struct kv_error *err)
@@ -251,6 +309,7 @@ static int simulate(struct run *run, struct kv_run_outcome *outcome, struct kv_e
 		.duration = kv_scenario_is_set(run->scenario, "duration") ? run->scenario->duration : KV_TIME_NONE,
 		.check = run->scenario->check,
 		.interrupt = &interrupted,
+		.warm = run->warm != NULL ? kv_trace_source(run->warm) : NULL,
 	};
 	struct kv_progress progress;
 	struct kv_sink *sink = kv_progress_start(&progress, kv_results_sink(run->results), run->trace, run->options->quiet);
@@ -284,8 +343,9 @@ static int execute(struct run *run, struct kv_error *err)
 	struct kv_run_outcome outcome;
 
 	if (fill_results_options(run, err) || kv_deployment_init(&run->deployment, run->scenario, err) ||
-	    open_trace(run, err))
+	    open_trace(run, err) || open_warm(run, err))
 		return -1;
+	note_warm(run);
 	print_warnings(run, 0);
 	fill_info(run);
 	run->results = kv_results_open(&run->results_options, &run->info, err);
@@ -302,6 +362,7 @@ int kv_cli_replay(struct kv_scenario *scenario, const struct kv_replay_options *
 
 	kv_results_free(run.results);
 	kv_trace_close(run.trace);
+	kv_trace_close(run.warm);
 	json_decref(run.info.scenario);
 	kv_deployment_fini(&run.deployment);
 	free(run.budget);

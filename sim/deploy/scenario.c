@@ -168,6 +168,13 @@ static const struct kv_key keys[] = {
 	  .help = "Its format (default: detected; see kvsim list formats)" },
 	{ .path = "workload.rows", .flag = "rows", .argument = "A:B", .type = KV_KEY_TEXT, FIELD(workload.rows),
 	  .help = "Replay rows A to B-1 only, counted from 0 (default: all)" },
+	{ .path = "workload.warm", .flag = "warm", .argument = "FILE", .type = KV_KEY_FILE, FIELD(workload.warm),
+	  .help = "Trace to replay before time zero, so that the run starts with what it leaves in the cache (default: the "
+	          "cache starts cold)" },
+	{ .path = "workload.warm_format", .argument = "NAME", .type = KV_KEY_TEXT, FIELD(workload.warm_format),
+	  .help = "Its format (default: detected)" },
+	{ .path = "workload.warm_rows", .argument = "A:B", .type = KV_KEY_TEXT, FIELD(workload.warm_rows),
+	  .help = "Rows A to B-1 of it only (default: all)" },
 	{ .path = "workload.time_scale", .flag = "time-scale", .argument = "F", .type = KV_KEY_NUMBER,
 	  FIELD(workload.time_scale), .fallback = "1", .minimum = 1e-9, .maximum = 1e9,
 	  .help = "Multiply the trace's arrival times by this" },

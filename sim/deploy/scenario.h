@@ -89,6 +89,7 @@ struct kv_scenario {
 	const char *policy[KV_POLICY_KINDS];
 	struct {
 		const char *trace, *format, *rows;
+		const char *warm, *warm_format, *warm_rows;
 		double time_scale, request_rate, burstiness;  /* the last two: INFINITY if so written */
 		bool skip_bad_rows;
 		kv_time reorder_time;
