@@ -122,7 +122,7 @@ static void add_to_grid(struct kv_insight *insight, uint64_t prompt, uint64_t tt
 static void init_crowd(struct kv_crowd *crowd, const char *name)
 {
 	*crowd = (struct kv_crowd){.name = kv_strdup(name)};
-	kv_distribution_init(&crowd->ttft, false);
+	kv_distribution_init(&crowd->ttft, true);
 }
 
 static void fini_crowd(struct kv_crowd *crowd)
@@ -288,10 +288,22 @@ static void add_first_token(struct kv_insight *insight, const struct kv_request_
 	offer(&insight->worst_ttft, record, ttft);
 }
 
+/* Percentiles of crowds are exact as long as those of the whole run are. */
+static void forget_values(struct kv_insight *insight)
+{
+	for (size_t i = 0; i < KV_LENGTH_CLASSES; i++)
+		kv_distribution_forget(&insight->length_class[i].ttft);
+	for (size_t i = 0; i <= KV_TENANTS_MAX; i++)
+		if (insight->tenant[i].name != NULL)
+			kv_distribution_forget(&insight->tenant[i].ttft);
+}
+
 void kv_insight_request(struct kv_insight *insight, const struct kv_request_record *record)
 {
 	if (record->arrival < insight->warmup)
 		return;
+	if (++insight->requests == KV_DISTRIBUTION_EXACT + 1)
+		forget_values(insight);
 	add_to_crowd(length_class_of(insight, record->prompt_tokens), record);
 	add_to_crowd(tenant_of(insight, record->tenant), record);
 	if (record->admitted != KV_TIME_NONE)

@@ -75,6 +75,7 @@ struct kv_insight {
 	struct kv_part_sums *by_arrival;    /* KV_ARRIVAL_BINS */
 	kv_time arrival_interval;
 	uint32_t *grid;                     /* prompt length by TTFT */
+	uint64_t requests;
 	struct kv_crowd length_class[KV_LENGTH_CLASSES];
 	struct kv_crowd *tenant;            /* the last one is all others */
 	size_t tenants;
