@@ -196,7 +196,7 @@ static void add_preemptions(const json_t *facts, json_t *finding)
 	double preemptions = kv_facts_number(facts, "kvsim/preemptions");
 
 	if (preemptions > 0)
-		say(finding, "evidence", "%.0f preemptions threw away %.0f computed tokens.", preemptions,
+		say(finding, "evidence", "%.0f preemption%s threw away %.0f computed tokens.", preemptions, preemptions == 1 ? "" : "s",
 		    kv_facts_number(facts, "kvsim/recomputed_tokens"));
 }
 

@@ -79,7 +79,7 @@ int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, stru
 
 	if (colon == NULL || !parse_row_number(text, (size_t)(colon - text), &first) ||
 	    !parse_row_number(colon + 1, strlen(colon + 1), &end) || first >= end)
-		return kv_fail(err, KV_EXIT_USAGE, "rows: '%s' is no range; allowed: A:B with A below B, data rows A to B-1 "
+		return kv_fail(err, KV_EXIT_USAGE, "'%s' is no range; allowed: A:B with A below B, data rows A to B-1 "
 		               "counted from 0; either may be left out", text);
 	options->first_row = first;
 	options->end_row = end;

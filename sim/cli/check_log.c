@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	  .doc = "The model, where the log does not name it or names one that is not built in" },
 	{ .name = "quantization", .key = OPTION_QUANTIZATION, .arg = "TYPE", .doc = "Quantization of its weights" },
 	{ .name = "kv-cache-dtype", .key = OPTION_CACHE, .arg = "TYPE", .doc = "Type of the KV cache, where the log does not say" },
-	{ .name = "tensor-parallel-size", .key = OPTION_TP, .arg = "N", .doc = "Ranks, where the log does not say" },
+	{ .name = "tensor-parallel-size", .key = OPTION_TP, .arg = "N", .doc = "Ranks, where the log does not say; also -tp N" },
 	{ .name = "block-size", .key = OPTION_BLOCK, .arg = "N", .doc = "Tokens in a block, where the log does not say" },
 	{ .name = "max-model-len", .key = OPTION_LENGTH, .arg = "N", .doc = "Longest request, where the log does not say" },
 	{ .name = "json", .key = OPTION_JSON, .doc = "Print JSON" },

@@ -2,9 +2,11 @@
 #include "config.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <gsl/gsl_errno.h>
 
@@ -91,6 +93,15 @@ static int run_command(int argc, char **argv)
 	return kv_cli_fail(&err);
 }
 
+/* argp prints help and version through stdio and looks at no error. */
+static void check_standard_output(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return;
+	fprintf(stderr, "kvsim: standard output: %s\n", strerror(errno));
+	_exit(KV_EXIT_IO);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -102,6 +113,7 @@ int main(int argc, char **argv)
 	int first = argc;
 
 	gsl_set_error_handler_off();
+	atexit(check_standard_output);
 	argv[0] = (char *)"kvsim";
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);
 	return run_command(argc - first, argv + first);

@@ -34,7 +34,7 @@ static int take_option(struct kv_trace_file *file, int key, const char *value, s
 		o->format = value;
 		return 0;
 	case ROWS:
-		return kv_trace_parse_rows(value, o, err);
+		return kv_trace_parse_rows(value, o, err) ? kv_fail_in(err, "--rows") : 0;
 	case OPEN_LOOP:
 		o->open_loop = true;
 		return 0;

@@ -186,7 +186,7 @@ static int check_split(const struct kv_model *m, const char *what, uint32_t coun
 {
 	if (count % tp == 0)
 		return 0;
-	return kv_fail(err, KV_EXIT_USAGE, "--tensor-parallel-size %u does not divide the %u %s of %s", tp, count, what,
+	return kv_fail(err, KV_EXIT_USAGE, "%u ranks do not divide the %u %s of %s", tp, count, what,
 	               m->name);
 }
 
@@ -198,7 +198,7 @@ int kv_model_check_tp(const struct kv_model *m, uint32_t tp, struct kv_error *er
 		uint32_t kv_heads = m->layer[i].kv_heads;
 
 		if (kv_heads && kv_heads % tp && tp % kv_heads)
-			return kv_fail(err, KV_EXIT_USAGE, "--tensor-parallel-size %u neither divides the %u KV heads of %s nor is a "
+			return kv_fail(err, KV_EXIT_USAGE, "%u ranks neither divide the %u KV heads of %s nor are a "
 			               "multiple of them", tp, kv_heads, m->name);
 	}
 	if (m->ffn_size && check_split(m, "columns of the feed-forward layers", m->ffn_size, tp, err) != 0)

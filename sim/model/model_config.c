@@ -307,10 +307,14 @@ static void read_model(struct kv_model_reader *r, json_t *root)
 	kv_model_read_quantization(r);
 }
 
+/* Some editors put it first; JSON does not allow it (RFC 8259, section 8.1: parsers may ignore it). */
+#define UTF8_MARK "\xEF\xBB\xBF"
+
 struct kv_model *kv_model_parse(const char *text, const char *label, struct kv_error *err)
 {
+	const size_t mark = strlen(UTF8_MARK);
 	json_error_t where;
-	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+	json_t *root = json_loads(strncmp(text, UTF8_MARK, mark) ? text : text + mark, JSON_REJECT_DUPLICATES, &where);
 	struct kv_model_reader r = {.f = {.label = label, .err = err}};
 
 	if (!root) {

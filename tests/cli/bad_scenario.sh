@@ -51,7 +51,7 @@ wrong 'unknown key of --set' 64 "--set engine.blok_size: unknown key 'engine.blo
 wrong '--set without value' 64 "--set: write path.to.key=value, found 'seed'" --set seed
 wrong 'unknown step time' 64 "--latency: unknown backend 'guess': valid are roofline, linear, table, fixed:DURATION" --latency guess
 wrong 'unknown file to write' 64 "--write: 'pdf' is not one of summary, requests, timeline, manifest, report" --write pdf
-wrong 'bad range of rows' 64 "--rows: rows: 'x' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; \
+wrong 'bad range of rows' 64 "--rows: 'x' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; \
 either may be left out" --rows x
 wrong 'a rate and a scale' 64 "a request rate replaces the trace's times, so a time scale has nothing to stretch: leave \
 --request-rate or --time-scale out" --request-rate 2 --time-scale 0.5

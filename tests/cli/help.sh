@@ -12,6 +12,12 @@ expect_line 'without a command it says how to go on' 64 "Usage: kvsim"
 run --help
 expect_line 'the help lists the commands' 0 'run        replay one trace on one deployment'
 
+if [ -w /dev/full ]; then
+	(exec "$kvsim" --help >/dev/full) 2>"$scratch/out"
+	status=$?
+	expect_line 'help that cannot be written is an error' 74 'kvsim: standard output: '
+fi
+
 run rnu
 expect 'an unknown command suggests the nearest' 64 <<END
 kvsim: unknown command 'rnu': did you mean 'run'?

@@ -62,7 +62,7 @@ expect_line 'sizes need units' 64 'kvsim: --gpu-memory: '
 run size --model llama-3.1-8b --gpu-memory 80GiB --gpu-memory-utilization 1.1
 expect_line 'utilisation above 1' 64 'gpu-memory-utilization'
 run size --model llama-3.1-8b --gpu-memory 80GiB -tp 3
-expect_line 'heads that do not split' 64 '32 query heads'
+expect_line 'heads that do not split' 64 'kvsim: --tensor-parallel-size: 3 ranks do not divide the 32 query heads of llama-3.1-8b'
 run size --model qwen3-next-80b-a3b --gpu-memory 80GiB --engine sglang-2026-07
 expect_line 'what is not known is refused' 64 'recurrent layers'
 
@@ -75,4 +75,7 @@ expect_line 'a config without head_dim' 65 'add head_dim'
 sed 's/qwen3/llama/' "$scratch/config.json" >"$scratch/llama.json"
 run size --model llama.json --gpu-memory 8GiB --max-model-len 100
 expect_line 'an assumption is told' 0 'head_dim is missing: 64 = hidden_size / num_attention_heads assumed'
+{ printf '\357\273\277'; cat "$scratch/llama.json"; } >"$scratch/marked.json"
+run size --model marked.json --gpu-memory 8GiB --max-model-len 100
+expect_line 'a byte order mark is skipped' 0 'It starts.'
 finish

@@ -92,7 +92,7 @@ END
 
 run trace validate --rows 9:3 chat.csv
 expect 'a range that is none' 64 <<END
-kvsim trace validate: rows: '9:3' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; either may be left out
+kvsim trace validate: --rows: '9:3' is no range; allowed: A:B with A below B, data rows A to B-1 counted from 0; either may be left out
 Try \`kvsim trace validate --help' or \`kvsim trace validate --usage' for more
 information.
 END
