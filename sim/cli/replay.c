@@ -246,7 +246,7 @@ static void fill_info(struct run *run)
 	info->trace_format = kv_trace_format(run->trace)->name;
 	info->trace_has_prefixes = kv_trace_has_prefix_identity(run->trace);
 	if (run->warm != NULL) {
-		info->warm_trace = s->workload.warm;
+		info->warm_trace = strcmp(s->workload.warm, "-") == 0 ? "standard input" : s->workload.warm;
 		info->warm_format = kv_trace_format(run->warm)->name;
 	}
 	info->warnings = (const char *const *)d->warnings.text;

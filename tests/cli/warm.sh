@@ -103,6 +103,9 @@ printf 'arrival_s,prompt_tokens,output_tokens\n0,64,4\n' >"$scratch/unnamed.csv"
 run run --trace main.csv --warm unnamed.csv $tiny --out unnamed
 expect_line 'nor without names of content' 0 'its trace does not say what prompts share'
 
+run run --trace main.csv --warm - $tiny --out piped <"$scratch/warm.csv"
+expect_line 'it can come through a pipe' 0 'The cache started warm: standard input was replayed'
+
 run run --trace main.csv --warm nowhere.csv $tiny
 expect_line 'a file that does not exist' 66 'nowhere.csv'
 printf 'arrival_s,prompt,output_tokens\n0,a:64,4\n1,a:64,x\n' >"$scratch/bad.csv"
