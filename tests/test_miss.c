@@ -180,6 +180,27 @@ START_TEST(another_salt_or_none_is_another_key)
 }
 END_TEST
 
+/* Prompts that fill no block, and last segments that do not, are the same content at the same place all the same. */
+START_TEST(a_repeated_short_piece_is_a_partial_block)
+{
+	ask("a:10");
+	ask("a:10");
+	ask("a:12");
+	ask("doc:32 q:5");
+	ask("doc:32 q:5");
+	ask("doc:32 q:7");
+	ask("doc:33 q:5");
+	run();
+	check(0, 0, "never_seen 10");
+	check(1, 0, "partial_block 10");
+	check(2, 0, "never_seen 2, partial_block 10");
+	check(3, 0, "never_seen 37");
+	check(4, 32, "partial_block 5");
+	check(5, 32, "never_seen 2, partial_block 5");
+	check(6, 32, "never_seen 1, diverged 5");
+}
+END_TEST
+
 START_TEST(a_document_behind_a_changed_beginning_has_diverged)
 {
 	ask("policy@v1:32 doc:64");
@@ -303,6 +324,7 @@ int main(void)
 	tcase_add_test(tc, what_had_to_make_room_was_evicted);
 	tcase_add_test(tc, what_is_left_of_evicted_content_is_hit);
 	tcase_add_test(tc, another_salt_or_none_is_another_key);
+	tcase_add_test(tc, a_repeated_short_piece_is_a_partial_block);
 	tcase_add_test(tc, a_document_behind_a_changed_beginning_has_diverged);
 	tcase_add_test(tc, content_that_is_still_being_computed_comes_too_late);
 	tcase_add_test(tc, what_a_longer_document_adds_was_never_seen);

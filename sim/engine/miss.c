@@ -44,13 +44,30 @@ static uint32_t piece_end(const struct walk *w, uint32_t piece)
 	return (uint32_t)kv_min(w->path->piece[piece].end, w->miss->prompt_tokens);
 }
 
+static uint32_t first_block(const struct walk *w, uint32_t piece)
+{
+	return piece == 0 ? 0 : w->path->piece[piece - 1].end_block;
+}
+
+/* The content tree forgets what no block ends in when its request ends; `streams` has its path instead. */
+static bool ends_no_block(const struct walk *w, uint32_t piece)
+{
+	return w->path->piece[piece].end_block == first_block(w, piece);
+}
+
 static struct known look_up(const struct walk *w, uint32_t piece)
 {
 	const struct kv_node *node = node_of(w, piece);
-
-	return (struct known){
+	struct known known = {
 		.stored = node->stored, .evicted = node->evicted, .expired = node->expired, .admitted = node->admitted
 	};
+	const struct kv_seen_entry *place;
+
+	if (known.admitted == 0 && node->kind != KV_STREAM_PRIVATE && ends_no_block(w, piece)) {
+		place = kv_seen_get(&w->misses->streams, node->hash);
+		known.admitted = place ? piece_begin(w, piece) + place->extent : 0;
+	}
+	return known;
 }
 
 static void blame(struct walk *w, enum kv_miss_reason reason, uint32_t from, uint32_t to)
@@ -80,11 +97,6 @@ static uint64_t keyless_hash(const struct walk *w, uint32_t piece)
 	return hash;
 }
 
-static uint32_t first_block(const struct walk *w, uint32_t piece)
-{
-	return piece == 0 ? 0 : w->path->piece[piece - 1].end_block;
-}
-
 static bool has_key(const struct walk *w)
 {
 	return w->key != w->cache->content.node[KV_CONTENT_ROOT].hash;
@@ -95,7 +107,7 @@ static bool is_under_other_key(const struct walk *w, uint32_t piece)
 {
 	uint64_t hash;
 
-	if (w->path->piece[piece].end_block == first_block(w, piece))
+	if (ends_no_block(w, piece))
 		return false;
 	if (!has_key(w))
 		return w->misses->keyless.young.used > 0 && kv_seen_get(&w->misses->keyless, node_of(w, piece)->hash) != NULL;
@@ -252,6 +264,8 @@ static void remember_piece(struct walk *w, uint32_t piece)
 		return;
 	if (has_stream(w, piece))
 		kv_seen_put(&w->misses->streams, stream_key(w, piece), length);
+	if (ends_no_block(w, piece))
+		kv_seen_put(&w->misses->streams, node->hash, length);
 	if (has_key(w))
 		kv_seen_put(&w->misses->keyless, keyless_hash(w, piece), length);
 	node->admitted = end;

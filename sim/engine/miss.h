@@ -14,7 +14,7 @@
 
 struct kv_misses {
 	struct kv_seen keyless;  /* path hash without the key -> tokens, of prompts under a key */
-	struct kv_seen streams;  /* key and stream -> tokens */
+	struct kv_seen streams;  /* key and stream -> tokens; also path hash -> tokens, of segments that end no block */
 };
 
 void kv_misses_fini(struct kv_misses *misses);
