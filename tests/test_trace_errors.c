@@ -59,6 +59,8 @@ static const struct bad table[] = {
 	{TEXT("arrival_s,prompt_tokens,output_tokens,tenant\n0,1,1,a\n1,1,1,b\xc3\n"), "bad_text",
 	 ":3: tenant: contains bytes that are not UTF-8"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,tenant\n0,1,1,\"a\n\nb\"\n1,1,x,b\n"), "not_a_number", ":5: output_tokens"},
+	{TEXT("arrival_s,prompt_tokens,output_tokens,max_tokens\n0,1,0,1\n1,1,0,0\n"), "out_of_range",
+	 ":3: max_tokens: 0 is refused by servers; allowed: at least 1, or empty"},
 	/* prompts */
 	{TEXT(HP "0,a:5,1\n1,a,1\n"), "bad_prompt", ":3: prompt: 'a' is no segment; allowed: name:length segments"},
 	{TEXT(HP "0,a:5,1\n1,:5,1\n"), "bad_prompt", ":3: prompt: ':5' is no segment"},

@@ -243,6 +243,13 @@ static void check_prompt(struct kv_row *row)
 		             "; allowed: the same, or prompt alone", row->prompt_tokens, sum);
 }
 
+/* vLLM's API refuses max_tokens below 1, whatever the request would have generated. */
+static void check_allowed(struct kv_row *row)
+{
+	if (row->max_tokens == 0)
+		kv_row_fault(row, KV_FAULT_RANGE, "max_tokens: 0 is refused by servers; allowed: at least 1, or empty");
+}
+
 /* The row's name, which is written to fallback where it is the default one. */
 static const char *name_of(const struct kv_row *row, char fallback[24], size_t *length)
 {
@@ -281,6 +288,7 @@ static void check_times(struct kv_row *row)
 static void finish(void *owner, struct kv_row *row)
 {
 	check_prompt(row);
+	check_allowed(row);
 	check_times(row);
 	if (!row->faulty)
 		check_id(owner, row);

@@ -49,8 +49,8 @@ static int parse_max_tokens(const char *text, void *field, struct kv_error *err)
 	*choice = (struct kv_max_tokens_choice){ .tokens = KV_TOKENS_UNSET, .output = strcmp(text, "output") == 0 };
 	if (choice->output || strcmp(text, "model") == 0)
 		return 0;
-	if (kv_parse_count(text, 0, KV_TOKENS_MAX, &tokens, err))
-		return kv_fail(err, KV_EXIT_USAGE, "'%s' is neither 'model' nor 'output' nor a number of tokens", text);
+	if (kv_parse_count(text, 1, KV_TOKENS_MAX, &tokens, err))
+		return kv_fail(err, KV_EXIT_USAGE, "'%s' is neither 'model' nor 'output' nor a number of tokens from 1 on", text);
 	choice->tokens = (uint32_t)tokens;
 	return 0;
 }
