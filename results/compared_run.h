@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "sim/base/error.h"
-#include "sim/record.h"
 #include "sim/base/units.h"
+#include "sim/record.h"
 
 /* Times in ms, NAN where there is none. */
 struct kv_compared_request {

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "results/distribution.h"
-#include "sim/record.h"
 #include "sim/base/units.h"
+#include "sim/record.h"
 
 /* Time before the first token; all but the first sum to TTFT. */
 enum kv_part {

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/record.h"
 #include "sim/base/units.h"
+#include "sim/record.h"
 
 enum kv_level {
 	KV_LEVEL_FILLED,    /* slots, as are the next two; they sum to pinned blocks * block size */

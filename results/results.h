@@ -18,9 +18,9 @@
 #include <jansson.h>
 
 #include "sim/base/error.h"
-#include "sim/record.h"
-#include "sim/engine/simulation.h"
 #include "sim/base/units.h"
+#include "sim/engine/simulation.h"
+#include "sim/record.h"
 
 /* --write. The manifest is always written: it is what makes a folder recognisable as ours. */
 enum kv_write {

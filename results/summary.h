@@ -14,8 +14,8 @@
 #include "results/level_sums.h"
 #include "results/output_file.h"
 #include "results/results.h"
-#include "sim/record.h"
 #include "sim/engine/simulation.h"
+#include "sim/record.h"
 
 enum kv_metric {
 	KV_METRIC_TTFT,

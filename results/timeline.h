@@ -11,8 +11,8 @@
 
 #include "results/level_sums.h"
 #include "results/output_file.h"
-#include "sim/record.h"
 #include "sim/base/units.h"
+#include "sim/record.h"
 
 #define KV_TIMELINE_ROWS 8192u  /* most rows of timeline.csv unless an interval is given */
 #define KV_TIMELINE_SHORTEST KV_MILLISECOND

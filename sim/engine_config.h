@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/model/kv_layout.h"
 #include "sim/latency/latency.h"
+#include "sim/model/kv_layout.h"
 #include "sim/policy.h"
 
 enum kv_cache_scope { KV_SCOPE_GLOBAL, KV_SCOPE_TENANT, KV_SCOPE_REQUEST };

@@ -52,19 +52,16 @@ TESTS += $(KV_CLI_TESTS)
 
 noinst_PROGRAMS += replay_vectors
 replay_vectors_SOURCES = %D%/replay_vectors.c %D%/replay_radix.c %D%/replay_radix.h
-replay_vectors_LDADD = liboracle.a $(KV_LIBS)
 dist_check_SCRIPTS += %D%/vectors.sh
 TESTS += %D%/vectors.sh
 
 check_PROGRAMS += test_scenarios
 TESTS += test_scenarios
 test_scenarios_SOURCES = %D%/test_scenarios.c
-test_scenarios_LDADD = liboracle.a $(KV_LIBS)
 
 check_PROGRAMS += test_differential
 TESTS += test_differential
 test_differential_SOURCES = %D%/test_differential.c
-test_differential_LDADD = liboracle.a $(KV_LIBS)
 
 EXTRA_DIST += \
 	%D%/data/scenarios/a.json \
@@ -76,72 +73,47 @@ EXTRA_DIST += \
 	%D%/data/scenarios/v.json
 
 if HAVE_CHECK
-KV_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
-KV_TEST_LIBS = $(KV_LIBS) $(CHECK_LIBS)
 KV_CHECK_TESTS =
 check_PROGRAMS += $(KV_CHECK_TESTS)
 TESTS += $(KV_CHECK_TESTS)
 
 KV_CHECK_TESTS += test_pool
 test_pool_SOURCES = %D%/test_pool.c %D%/support.h
-test_pool_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_pool_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_structures
 test_structures_SOURCES = %D%/test_structures.c %D%/support.h
-test_structures_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_structures_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_queueing
 test_queueing_SOURCES = %D%/test_queueing.c %D%/support.h
-test_queueing_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_queueing_LDADD = liboracle.a $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_traps
 test_traps_SOURCES = %D%/test_traps.c %D%/support.h
-test_traps_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_traps_LDADD = liboracle.a $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_admission
 test_admission_SOURCES = %D%/test_admission.c %D%/support.h
-test_admission_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_admission_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_comparison
 test_comparison_SOURCES = %D%/test_comparison.c %D%/support.h
-test_comparison_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_comparison_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_chrome_trace
 test_chrome_trace_SOURCES = %D%/test_chrome_trace.c %D%/support.h
-test_chrome_trace_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_chrome_trace_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_cache_replay
 test_cache_replay_SOURCES = %D%/test_cache_replay.c %D%/support.h
-test_cache_replay_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_cache_replay_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_ghosts
 test_ghosts_SOURCES = %D%/test_ghosts.c %D%/support.h
-test_ghosts_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_ghosts_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_partial_blocks
 test_partial_blocks_SOURCES = %D%/test_partial_blocks.c %D%/support.h
-test_partial_blocks_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_partial_blocks_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_radix
 test_radix_SOURCES = %D%/test_radix.c %D%/support.h
-test_radix_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_radix_LDADD = liboracle.a $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_guide
 test_guide_SOURCES = %D%/test_guide.c %D%/support.h
 nodist_test_guide_SOURCES = %D%/guide_policy.c
-test_guide_CPPFLAGS = $(KV_TEST_CPPFLAGS) -Itests
-test_guide_LDADD = $(KV_TEST_LIBS)
+test_guide_CPPFLAGS = $(AM_CPPFLAGS) -Itests
 CLEANFILES += %D%/guide_policy.c %D%/guide_cases.h
 
 # The first and the second block of C in the guide.
@@ -155,181 +127,109 @@ CLEANFILES += %D%/guide_policy.c %D%/guide_cases.h
 
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
-test_distribution_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_distribution_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_first_token
 test_first_token_SOURCES = %D%/test_first_token.c %D%/support.h
-test_first_token_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_first_token_LDADD = liboracle.a $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_miss
 test_miss_SOURCES = %D%/test_miss.c %D%/support.h
-test_miss_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_miss_LDADD = liboracle.a $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_number_text
 test_number_text_SOURCES = %D%/test_number_text.c %D%/support.h
-test_number_text_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_number_text_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_output_file
 test_output_file_SOURCES = %D%/test_output_file.c %D%/support.h
-test_output_file_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_output_file_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_progress
 test_progress_SOURCES = %D%/test_progress.c %D%/support.h sim/cli/progress.c sim/cli/progress.h
-test_progress_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_progress_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_results
 test_results_SOURCES = %D%/test_results.c %D%/support.h
-test_results_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_results_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_yaml_tree
 test_yaml_tree_SOURCES = %D%/test_yaml_tree.c %D%/support.h
-test_yaml_tree_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_yaml_tree_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_policy
 test_policy_SOURCES = %D%/test_policy.c %D%/support.h
-test_policy_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_policy_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_engine_profile
 test_engine_profile_SOURCES = %D%/test_engine_profile.c %D%/support.h
-test_engine_profile_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_engine_profile_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_scenario
 test_scenario_SOURCES = %D%/test_scenario.c %D%/support.h
-test_scenario_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_scenario_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_deployment
 test_deployment_SOURCES = %D%/test_deployment.c %D%/support.h
-test_deployment_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_deployment_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_memory
 test_memory_SOURCES = %D%/test_memory.c %D%/support.h
-test_memory_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_memory_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_profiles
 test_profiles_SOURCES = %D%/test_profiles.c %D%/support.h
-test_profiles_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_profiles_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_latency
 test_latency_SOURCES = %D%/test_latency.c %D%/support.h
-test_latency_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_latency_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_quantity
 test_quantity_SOURCES = %D%/test_quantity.c %D%/support.h
-test_quantity_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_quantity_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_hardware
 test_hardware_SOURCES = %D%/test_hardware.c %D%/support.h
-test_hardware_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_hardware_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_model
 test_model_SOURCES = %D%/test_model.c %D%/model_facts.h %D%/support.h
-test_model_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_model_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_kv_layout
 test_kv_layout_SOURCES = %D%/test_kv_layout.c %D%/model_facts.h %D%/support.h
-test_kv_layout_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_kv_layout_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_weights
 test_weights_SOURCES = %D%/test_weights.c %D%/model_facts.h %D%/support.h
-test_weights_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_weights_LDADD = $(KV_TEST_LIBS)
 KV_CHECK_TESTS += test_number
 test_number_SOURCES = %D%/test_number.c %D%/support.h
-test_number_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_number_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_formats
 test_formats_SOURCES = %D%/test_formats.c %D%/support.h %D%/trace_file.h
-test_formats_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_formats_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_dependents
 test_dependents_SOURCES = %D%/test_dependents.c %D%/support.h
-test_dependents_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_dependents_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_window
 test_window_SOURCES = %D%/test_window.c %D%/support.h
-test_window_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_window_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_input
 test_input_SOURCES = %D%/test_input.c %D%/support.h %D%/trace_file.h
-test_input_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_input_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_trace
 test_trace_SOURCES = %D%/test_trace.c %D%/support.h %D%/trace_file.h
-test_trace_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_trace_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_trace_errors
 test_trace_errors_SOURCES = %D%/test_trace_errors.c %D%/support.h %D%/trace_file.h
-test_trace_errors_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_trace_errors_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_memory_budget
 test_memory_budget_SOURCES = %D%/test_memory_budget.c %D%/support.h
-test_memory_budget_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_memory_budget_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_latency_setup
 test_latency_setup_SOURCES = %D%/test_latency_setup.c %D%/support.h
-test_latency_setup_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_latency_setup_LDADD = $(KV_TEST_LIBS)
 
 EXTRA_DIST += %D%/data/activation-peaks.csv
 KV_CHECK_TESTS += test_memory_peaks
 test_memory_peaks_SOURCES = %D%/test_memory_peaks.c %D%/support.h
-test_memory_peaks_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_memory_peaks_LDADD = $(KV_TEST_LIBS)
 
 EXTRA_DIST += %D%/data/sizing-cases.csv
 KV_CHECK_TESTS += test_sizing_cases
 test_sizing_cases_SOURCES = %D%/test_sizing_cases.c %D%/support.h
-test_sizing_cases_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_sizing_cases_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_log
 test_log_SOURCES = %D%/test_log.c %D%/support.h
-test_log_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_log_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_sizing
 test_sizing_SOURCES = %D%/test_sizing.c %D%/support.h
-test_sizing_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_sizing_LDADD = $(KV_TEST_LIBS)
 KV_CHECK_TESTS += test_calibration
 test_calibration_SOURCES = %D%/test_calibration.c %D%/support.h
-test_calibration_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_calibration_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_measurement
 test_measurement_SOURCES = %D%/test_measurement.c %D%/support.h
-test_measurement_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_measurement_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_latency_backends
 test_latency_backends_SOURCES = %D%/test_latency_backends.c %D%/support.h
-test_latency_backends_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_latency_backends_LDADD = $(KV_TEST_LIBS)
 endif

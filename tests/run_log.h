@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/record.h"
 #include "sim/engine/simulation.h"
+#include "sim/record.h"
 #include "tests/workload.h"
 
 struct logged_event {

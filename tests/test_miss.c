@@ -6,8 +6,8 @@
 
 #include <gsl/gsl_rng.h>
 
-#include "sim/record.h"
 #include "sim/engine/simulation.h"
+#include "sim/record.h"
 #include "tests/support.h"
 #include "tests/workload.h"
 

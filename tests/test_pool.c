@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "sim/cache/cache.h"
 #include "sim/base/memory.h"
+#include "sim/cache/cache.h"
 #include "tests/support.h"
 
 enum { BLOCK = 16 };

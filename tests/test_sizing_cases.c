@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "sim/base/csv_table.h"
-#include "sim/sizing/log_check.h"
 #include "sim/base/memory.h"
+#include "sim/sizing/log_check.h"
 #include "tests/support.h"
 
 static const struct {

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "sim/base/heap.h"
 #include "sim/cache/buddy.h"
 #include "sim/cache/content.h"
-#include "sim/base/heap.h"
 #include "sim/engine/step_wheel.h"
 #include "tests/support.h"
 

@@ -5,10 +5,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "sim/engine/simulation.h"
 #include "sim/engine_config.h"
 #include "sim/latency/latency.h"
 #include "sim/request.h"
-#include "sim/engine/simulation.h"
 
 /* The request of this index arrives `think` after the one of index `after` has ended, instead of at its own time. */
 struct test_dependency {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "sim/base/heap.h"
-#include "sim/request.h"
 #include "sim/base/units.h"
+#include "sim/request.h"
 
 /* What few rows have: kept apart so that rows without it stay small. Strings are offsets behind the segments; 0 = none. */
 struct kv_extra {

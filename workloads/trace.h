@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "sim/base/error.h"
-#include "sim/request.h"
 #include "sim/base/units.h"
+#include "sim/request.h"
 #include "workloads/format.h"
 #include "workloads/input.h"
 

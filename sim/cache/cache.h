@@ -17,11 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/cache/content.h"
-#include "sim/engine_config.h"
 #include "sim/base/error.h"
-#include "sim/cache/ghosts.h"
 #include "sim/base/units.h"
+#include "sim/cache/content.h"
+#include "sim/cache/ghosts.h"
+#include "sim/engine_config.h"
 
 struct kv_extent {
 	uint32_t node;               /* KV_NONE: blank blocks that stand in the order */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/quantity.h"
 #include "sim/cli/command.h"
 #include "sim/cli/measured_run.h"
 #include "sim/latency/iteration_log.h"
-#include "sim/base/quantity.h"
 
 /* vLLM's default; a log does not name another. */
 #define VLLM_BLOCK 16u

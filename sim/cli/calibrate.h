@@ -10,8 +10,8 @@
 #include <jansson.h>
 
 #include "results/output_file.h"
-#include "sim/deploy/engine_profile.h"
 #include "sim/base/error.h"
+#include "sim/deploy/engine_profile.h"
 #include "sim/deploy/hardware.h"
 #include "sim/latency/measured_set.h"
 #include "sim/latency/measurement.h"

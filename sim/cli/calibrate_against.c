@@ -15,11 +15,11 @@
 #include <jansson.h>
 
 #include "results/output_file.h"
+#include "sim/base/memory.h"
 #include "sim/cli/command.h"
 #include "sim/cli/measured_deployment.h"
 #include "sim/cli/measured_run.h"
 #include "sim/deploy/deployment.h"
-#include "sim/base/memory.h"
 #include "sim/deploy/scenario.h"
 #include "sim/engine/simulation.h"
 

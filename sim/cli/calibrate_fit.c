@@ -13,10 +13,10 @@
 #include <jansson.h>
 
 #include "results/output_file.h"
-#include "sim/cli/calibrate_profile.h"
-#include "sim/cli/command.h"
 #include "sim/base/memory.h"
 #include "sim/base/random.h"
+#include "sim/cli/calibrate_profile.h"
+#include "sim/cli/command.h"
 
 /* Kernel times know nothing of the host: what remains of a step's and a sequence's overhead is the device's. */
 #define KERNEL_TIMES_C0 50e-6

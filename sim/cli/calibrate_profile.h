@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "sim/deploy/engine_profile.h"
 #include "sim/base/error.h"
+#include "sim/deploy/engine_profile.h"
 #include "sim/deploy/hardware.h"
 #include "sim/latency/latency.h"
 #include "sim/latency/measured_set.h"

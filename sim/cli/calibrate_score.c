@@ -4,11 +4,11 @@
 
 #include <stdio.h>
 
+#include "sim/base/csv_table.h"
 #include "sim/cli/calibrate_served.h"
 #include "sim/cli/command.h"
 #include "sim/cli/score_report.h"
 #include "sim/latency/iteration_log.h"
-#include "sim/base/csv_table.h"
 
 json_t *kv_calibrate_refused_json(const struct kv_measurements *m)
 {

@@ -9,11 +9,11 @@
 
 #include <gsl/gsl_rng.h>
 
-#include "sim/cli/score_report.h"
-#include "sim/deploy/deployment.h"
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 #include "sim/base/random.h"
+#include "sim/cli/score_report.h"
+#include "sim/deploy/deployment.h"
 #include "sim/deploy/scenario.h"
 #include "sim/engine/simulation.h"
 

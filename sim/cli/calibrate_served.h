@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-#include "sim/cli/calibrate.h"
 #include "sim/base/csv_table.h"
+#include "sim/cli/calibrate.h"
 
 bool kv_is_served_table(const struct kv_csv_table *table);
 

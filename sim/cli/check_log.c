@@ -11,11 +11,11 @@
 #include <jansson.h>
 
 #include "results/output_file.h"
+#include "sim/base/quantity.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
-#include "sim/sizing/log_check.h"
-#include "sim/base/quantity.h"
 #include "sim/model/weights.h"
+#include "sim/sizing/log_check.h"
 
 static const char *const verdicts[] = { "agrees", "explained", "DIFFERS" };
 

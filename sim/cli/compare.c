@@ -14,13 +14,13 @@
 #include "results/comparison.h"
 #include "results/json_text.h"
 #include "results/result_folder.h"
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cli/replay.h"
 #include "sim/cli/variant.h"
 #include "sim/deploy/deployment.h"
-#include "sim/base/memory.h"
-#include "sim/base/quantity.h"
 
 #define JOBS_MAX 1024
 #define REPLICATES_MAX 100000

@@ -10,6 +10,7 @@
 
 #include <gsl/gsl_errno.h>
 
+#include "sim/base/names.h"
 #include "sim/cli/calibrate.h"
 #include "sim/cli/check_log.h"
 #include "sim/cli/command.h"
@@ -19,7 +20,6 @@
 #include "sim/cli/run.h"
 #include "sim/cli/size.h"
 #include "sim/cli/trace.h"
-#include "sim/base/names.h"
 
 const char *argp_program_version = PACKAGE_STRING;
 

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "sim/base/error.h"
-#include "sim/request.h"
 #include "sim/base/units.h"
+#include "sim/request.h"
 
 struct kv_measured_request {
 	char *id;

@@ -12,9 +12,9 @@
 #include <jansson.h>
 
 #include "results/results.h"
+#include "sim/base/memory.h"
 #include "sim/cli/progress.h"
 #include "sim/deploy/deployment.h"
-#include "sim/base/memory.h"
 #include "sim/engine/simulation.h"
 #include "workloads/trace.h"
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "sim/base/error.h"
-#include "sim/record.h"
 #include "sim/deploy/scenario.h"
+#include "sim/record.h"
 
 struct kv_replay_options {
 	const char *command;  /* as typed, for the manifest */

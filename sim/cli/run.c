@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/memory.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
 #include "sim/cli/replay.h"
-#include "sim/base/memory.h"
 #include "sim/deploy/scenario.h"
 
 struct arguments {

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "results/output_file.h"
-#include "sim/latency/calibration.h"
 #include "sim/base/memory.h"
+#include "sim/latency/calibration.h"
 
 #define ALL_CONFIGURATIONS SIZE_MAX
 

@@ -11,10 +11,10 @@
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 
-#include "sim/cli/command.h"
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
+#include "sim/cli/command.h"
 #include "workloads/trace.h"
 
 enum {

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/memory.h"
+#include "sim/base/quantity.h"
 #include "sim/latency/latency_data.h"
 #include "sim/latency/latency_setup.h"
 #include "sim/latency/latency_trust.h"
-#include "sim/base/memory.h"
-#include "sim/base/quantity.h"
 #include "sim/request.h"
 
 static bool is_given(const struct kv_scenario *scenario, const char *path)

@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/engine_config.h"
-#include "sim/deploy/engine_profile.h"
 #include "sim/base/error.h"
-#include "sim/deploy/hardware.h"
-#include "sim/model/kv_layout.h"
-#include "sim/sizing/memory_budget.h"
-#include "sim/model/model.h"
 #include "sim/base/remarks.h"
+#include "sim/deploy/engine_profile.h"
+#include "sim/deploy/hardware.h"
 #include "sim/deploy/scenario.h"
+#include "sim/engine_config.h"
+#include "sim/model/kv_layout.h"
+#include "sim/model/model.h"
+#include "sim/sizing/memory_budget.h"
 
 struct kv_deployment {
 	struct kv_model *model;

@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #include "sim/base/error.h"
+#include "sim/base/yaml_tree.h"
 #include "sim/deploy/hardware.h"
 #include "sim/sizing/memory_budget.h"
-#include "sim/base/yaml_tree.h"
 
 struct kv_engine_profile {
 	char *name;

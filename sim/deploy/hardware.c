@@ -11,8 +11,8 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/names.h"
-#include "sim/profiles.h"
 #include "sim/base/quantity.h"
+#include "sim/profiles.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -11,8 +11,8 @@
 #include "sim/base/memory.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
-#include "sim/request.h"
 #include "sim/base/yaml_tree.h"
+#include "sim/request.h"
 
 #define FIELD(member) \
 	.offset = offsetof(struct kv_scenario, member), .size = sizeof(((struct kv_scenario *)NULL)->member)

@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/engine_config.h"
-#include "sim/deploy/engine_profile.h"
 #include "sim/base/error.h"
-#include "sim/policy.h"
 #include "sim/base/units.h"
+#include "sim/deploy/engine_profile.h"
+#include "sim/engine_config.h"
+#include "sim/policy.h"
 
 /* What fixes a value, from weak to strong. */
 enum kv_origin { KV_BY_DEFAULT, KV_BY_PROFILE, KV_BY_FILE, KV_BY_FLAG, KV_BY_SET, KV_BY_VARIANT };

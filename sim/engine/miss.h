@@ -7,10 +7,10 @@
 #define KV_SIM_MISS_H
 
 #include "sim/cache/cache.h"
+#include "sim/engine/seen.h"
 #include "sim/engine_config.h"
 #include "sim/record.h"
 #include "sim/request.h"
-#include "sim/engine/seen.h"
 
 struct kv_misses {
 	struct kv_seen keyless;  /* path hash without the key -> tokens, of prompts under a key */

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/base/memory.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/live.h"
 #include "sim/engine/live_blocks.h"
 #include "sim/engine/steady.h"
-#include "sim/base/memory.h"
 
 enum { SEND, ENQUEUE, GIVE_UP };
 

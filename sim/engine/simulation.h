@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "sim/engine_config.h"
 #include "sim/base/error.h"
+#include "sim/engine_config.h"
 #include "sim/record.h"
 #include "sim/request.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cache/content.h"
 #include "sim/base/memory.h"
+#include "sim/cache/content.h"
 
 enum { BUCKETS = 4096 };
 

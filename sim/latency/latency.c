@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "sim/base/error.h"
+#include "sim/base/memory.h"
 #include "sim/latency/latency_linear.h"
 #include "sim/latency/latency_roofline.h"
 #include "sim/latency/latency_table.h"
-#include "sim/base/memory.h"
 
 enum backend { BACKEND_FIXED, BACKEND_ROOFLINE, BACKEND_LINEAR, BACKEND_TABLE };
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/memory.h"
 #include "sim/latency/latency_linear.h"
 #include "sim/latency/latency_table.h"
 #include "sim/latency/measurement.h"
-#include "sim/base/memory.h"
 
 /* Names of models differ between files; the built-in name that they lead to does not. */
 static bool is_model(const char *name, const struct kv_model *model)

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/remarks.h"
 #include "sim/deploy/engine_profile.h"
 #include "sim/deploy/hardware.h"
 #include "sim/latency/latency.h"
-#include "sim/base/remarks.h"
 
 /* Both to be released with free(). */
 char *kv_latency_provenance(const struct kv_hardware *hardware, const struct kv_engine_profile *engine);

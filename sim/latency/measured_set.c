@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/latency/latency_setup.h"
 #include "sim/base/memory.h"
+#include "sim/latency/latency_setup.h"
 #include "sim/model/model.h"
 #include "sim/model/weights.h"
 

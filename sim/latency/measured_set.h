@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/latency/calibration.h"
-#include "sim/deploy/engine_profile.h"
 #include "sim/base/error.h"
+#include "sim/deploy/engine_profile.h"
 #include "sim/deploy/hardware.h"
+#include "sim/latency/calibration.h"
 #include "sim/latency/latency.h"
 #include "sim/latency/measurement.h"
 #include "sim/model/model.h"

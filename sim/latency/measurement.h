@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/latency/calibration.h"
 #include "sim/base/csv_table.h"
 #include "sim/base/error.h"
+#include "sim/latency/calibration.h"
 
 enum kv_phase { KV_PHASE_PREFILL, KV_PHASE_DECODE, KV_PHASE_MIXED, KV_PHASE_STATIC, KV_PHASES };
 

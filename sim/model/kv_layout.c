@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "sim/model/model.h"
 #include "sim/base/names.h"
 #include "sim/base/units.h"
+#include "sim/model/model.h"
 
 static const char *const kind_names[] = {
 	[KV_GROUP_FULL] = "full", [KV_GROUP_MLA] = "mla", [KV_GROUP_SLIDING_WINDOW] = "sliding_window",

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/sizing/log_checker.h"
 #include "sim/base/memory.h"
+#include "sim/sizing/log_checker.h"
 
 #define GIB 0x1p30
 #define MARGIN_GIB (150.0 / 1024)   /* what vLLM's suggestions keep back */

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "sim/model/kv_layout.h"
-#include "sim/sizing/log_facts.h"
 #include "sim/model/model.h"
+#include "sim/sizing/log_facts.h"
 
 enum kv_check_verdict { KV_CHECK_AGREES, KV_CHECK_EXPLAINED, KV_CHECK_DIFFERS };
 

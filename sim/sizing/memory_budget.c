@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "sim/sizing/memory_peaks.h"
 #include "sim/base/units.h"
+#include "sim/sizing/memory_peaks.h"
 
 static const char *const provenance_names[] = {
 	[KV_FROM_USER] = "given", [KV_FROM_CONFIG] = "config", [KV_FROM_PROFILE] = "profile",

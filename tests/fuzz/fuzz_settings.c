@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/deploy/deployment.h"
 #include "sim/base/memory.h"
 #include "sim/base/yaml_tree.h"
+#include "sim/deploy/deployment.h"
 #include "tests/fuzz/fuzz_file.h"
 
 static void try_scenario(const char *text, size_t size)
