@@ -81,6 +81,9 @@ struct kv_row {
 	struct kv_text id, tenant, salt, adapter;
 	struct kv_segment *segments;
 	size_t segment_count, segment_capacity;
+	bool keeps_names;            /* somebody wants names, not only hashes: then there is one for each segment */
+	struct kv_text *names;       /* empty where the segment has none */
+	size_t name_capacity;
 	char *text;
 	size_t text_length, text_capacity;
 	bool faulty;
@@ -94,6 +97,9 @@ void kv_row_depend(struct kv_row *row, uint64_t index, struct kv_root root);
 /* The row's own root, once all that it depends on is known. */
 struct kv_root kv_row_root(const struct kv_row *row);
 void kv_row_segment(struct kv_row *row, enum kv_stream_kind kind, uint64_t stream, uint32_t length);
+/* A segment whose stream is the hash of a name. */
+void kv_row_named_segment(struct kv_row *row, enum kv_stream_kind kind, const char *name, size_t name_length,
+                          uint32_t length);
 struct kv_text kv_row_text(struct kv_row *row, const char *text, size_t length);
 static inline const char *kv_row_string(const struct kv_row *row, struct kv_text text)
 {

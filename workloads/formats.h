@@ -7,6 +7,7 @@
 extern const struct kv_format kv_format_azure;
 extern const struct kv_format kv_format_bailian;
 extern const struct kv_format kv_format_burstgpt;
+extern const struct kv_format kv_format_generator;
 extern const struct kv_format kv_format_kv_cache_tester;
 extern const struct kv_format kv_format_kvsim;
 extern const struct kv_format kv_format_lengths;

@@ -97,13 +97,13 @@ static void add_segment(struct native *native, struct kv_row *row, const char *n
 	row->named = true;
 	if (name[0] == '@') {
 		check_reference(native, row, name + 1, length - 1, tokens);
-		kv_row_segment(row, KV_STREAM_OUTPUT, kv_name_hash(name + 1, (uint32_t)(length - 1)), tokens);
+		kv_row_named_segment(row, KV_STREAM_OUTPUT, name + 1, length - 1, tokens);
 	} else if (is_block(name, length, &id)) {
 		kv_row_segment(row, KV_STREAM_BLOCK, id, tokens);
 	} else if (length == 1 && name[0] == '*') {
 		kv_row_segment(row, KV_STREAM_PRIVATE, 0, tokens);
 	} else {
-		kv_row_segment(row, KV_STREAM_NAMED, kv_name_hash(name, (uint32_t)length), tokens);
+		kv_row_named_segment(row, KV_STREAM_NAMED, name, length, tokens);
 	}
 }
 

@@ -1,5 +1,6 @@
 # Workloads: one file a trace format, registry.c the one list of them; samples/ ships small traces.
 libkvsim_a_SOURCES += \
+	%D%/arrivals.c %D%/arrivals.h \
 	%D%/azure.c \
 	%D%/bailian.c \
 	%D%/block_ids.c %D%/block_ids.h \
@@ -8,9 +9,11 @@ libkvsim_a_SOURCES += \
 	%D%/csv.c %D%/csv.h \
 	%D%/dependents.c %D%/dependents.h \
 	%D%/document.c %D%/document.h \
+	%D%/draw.c %D%/draw.h \
 	%D%/files.c %D%/files.h \
 	%D%/format.h \
 	%D%/formats.h \
+	%D%/generator.c \
 	%D%/ids.c %D%/ids.h \
 	%D%/input.c %D%/input.h \
 	%D%/jsonl.c %D%/jsonl.h \
@@ -18,8 +21,10 @@ libkvsim_a_SOURCES += \
 	%D%/kvsim.c \
 	%D%/lengths.c \
 	%D%/llmservingsim.c \
+	%D%/load.c %D%/load.h \
 	%D%/mooncake.c \
 	%D%/number.c %D%/number.h \
+	%D%/pool.c %D%/pool.h \
 	%D%/prefix_index.c %D%/prefix_index.h \
 	%D%/ragpulse.c \
 	%D%/registry.c \

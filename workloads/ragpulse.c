@@ -151,12 +151,12 @@ static void keep_chunks(void *owner, struct kv_row *row, const json_t *value)
 		kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: not an object; allowed: lists of chunk ids by kind");
 }
 
-static uint64_t stream_of(int kind, json_int_t id)
+static void add_named(struct kv_row *row, int kind, json_int_t id, uint32_t tokens)
 {
 	char name[80];
 	int length = snprintf(name, sizeof name, "%s/%" JSON_INTEGER_FORMAT, kinds[kind].key, id);
 
-	return kv_name_hash(name, (uint32_t)length);
+	kv_row_named_segment(row, KV_STREAM_NAMED, name, (size_t)length, tokens);
 }
 
 static void add_chunk(const struct ragpulse *self, struct kv_row *row, int kind, const json_t *id, uint64_t *sum)
@@ -172,7 +172,7 @@ static void add_chunk(const struct ragpulse *self, struct kv_row *row, int kind,
 	}
 	*sum += *length;
 	if (*length > 0)
-		kv_row_segment(row, KV_STREAM_NAMED, stream_of(kind, json_integer_value(id)), *length);
+		add_named(row, kind, json_integer_value(id), *length);
 }
 
 static void finish(void *owner, struct kv_row *row)

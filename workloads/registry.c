@@ -30,6 +30,7 @@ const struct kv_format *const kv_format_registry[] = {
 	&kv_format_llmservingsim,
 	&kv_format_servegen,
 	&kv_format_lengths,
+	&kv_format_generator,
 	NULL
 };
 

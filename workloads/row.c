@@ -47,6 +47,18 @@ void kv_row_segment(struct kv_row *row, enum kv_stream_kind kind, uint64_t strea
 {
 	row->segments = kv_grow(row->segments, &row->segment_capacity, row->segment_count + 1, sizeof *row->segments);
 	row->segments[row->segment_count++] = (struct kv_segment){.stream = stream, .length = length, .kind = kind};
+	if (!row->keeps_names)
+		return;
+	row->names = kv_grow(row->names, &row->name_capacity, row->segment_count, sizeof *row->names);
+	row->names[row->segment_count - 1] = (struct kv_text){0};
+}
+
+void kv_row_named_segment(struct kv_row *row, enum kv_stream_kind kind, const char *name, size_t name_length,
+                          uint32_t length)
+{
+	kv_row_segment(row, kind, kv_name_hash(name, (uint32_t)name_length), length);
+	if (row->keeps_names)
+		row->names[row->segment_count - 1] = kv_row_text(row, name, name_length);
 }
 
 struct kv_text kv_row_text(struct kv_row *row, const char *text, size_t length)

@@ -613,6 +613,7 @@ int kv_trace_read_rows(const char *path, const struct kv_trace_options *options,
 	if (trace == NULL)
 		return -1;
 	trace->tap = tap;
+	trace->row.keeps_names = true;
 	status = look_ahead(trace, err);
 	kv_trace_close(trace);
 	return status;
@@ -635,6 +636,7 @@ void kv_trace_close(struct kv_trace *trace)
 	free(trace->params);
 	free(trace->row.after);
 	free(trace->row.segments);
+	free(trace->row.names);
 	free(trace->row.text);
 	kv_files_close(&trace->files);
 	free(trace);

@@ -1,6 +1,6 @@
 /* kvsim trace convert: any format into the native one, row by row in the order of the file.
  *
- * Blocks keep their ids (#id) and requests theirs; other names of content become n<hash>, and what nobody else has is *.
+ * Blocks keep their ids (#id) and requests theirs; content that has no name, or one with blanks, becomes n<hash>, and what nobody else has is *.
  * Replaying either file gives the same results.
  */
 #include "config.h"
@@ -88,29 +88,43 @@ static const char *id_of(const struct converter *self, const struct kv_ids *by, 
 
 /* --- rows ----------------------------------------------------------------------------------------------------------------- */
 
+/* Writes the segment's name; false if it has none that can be written. */
+static bool append_name(struct converter *self, const struct kv_row *row, size_t at)
+{
+	struct kv_text name = row->names[at];
+
+	if (name.length == 0 || memchr(kv_row_string(row, name), ' ', name.length) != NULL)
+		return false;
+	append(&self->prompt, "%s%s", row->segments[at].kind == KV_STREAM_OUTPUT ? "@" : "", kv_row_string(row, name));
+	return true;
+}
+
+static int append_output(struct converter *self, const struct kv_row *row, size_t at, struct kv_error *err)
+{
+	const char *id = id_of(self, &self->by_hash, row->segments[at].stream);
+
+	if (id == NULL || strchr(id, ' ') != NULL)
+		return kv_fail(err, KV_EXIT_DATA, "line %" PRIu64 ": its prompt contains what a request generates whose id %s", row->line,
+		               id == NULL ? "is not in the rows before" : "has a blank, which cannot be written");
+	append(&self->prompt, "@%s", id);
+	return 0;
+}
+
 static int append_segment(struct converter *self, const struct kv_row *row, size_t at, struct kv_error *err)
 {
 	const struct kv_segment *segment = &row->segments[at];
-	const char *id;
 
 	if (at > 0)
 		append(&self->prompt, " ");
-	switch (segment->kind) {
-	case KV_STREAM_NAMED:
-		append(&self->prompt, "n%016" PRIx64, segment->stream);
-		break;
-	case KV_STREAM_BLOCK:
-		append(&self->prompt, "#%" PRIu64, segment->stream);
-		break;
-	case KV_STREAM_PRIVATE:
-		append(&self->prompt, "*");
-		break;
-	default:
-		id = id_of(self, &self->by_hash, segment->stream);
-		if (id == NULL || strchr(id, ' ') != NULL)
-			return kv_fail(err, KV_EXIT_DATA, "line %" PRIu64 ": its prompt contains what a request generates whose id %s", row->line,
-			               id == NULL ? "is not in the rows before" : "has a blank, which cannot be written");
-		append(&self->prompt, "@%s", id);
+	if (!append_name(self, row, at)) {
+		if (segment->kind == KV_STREAM_OUTPUT && append_output(self, row, at, err) != 0)
+			return -1;
+		if (segment->kind == KV_STREAM_NAMED)
+			append(&self->prompt, "n%016" PRIx64, segment->stream);
+		if (segment->kind == KV_STREAM_BLOCK)
+			append(&self->prompt, "#%" PRIu64, segment->stream);
+		if (segment->kind == KV_STREAM_PRIVATE)
+			append(&self->prompt, "*");
 	}
 	append(&self->prompt, ":%" PRIu32, segment->length);
 	return 0;

@@ -1,0 +1,73 @@
+/* A description of a load: streams of sessions, each with its arrivals, lengths and content. Read from the mapping
+ * workload.generate of a scenario; strict, errors name file, line and key. */
+#ifndef KV_WORKLOADS_LOAD_H
+#define KV_WORKLOADS_LOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+#include "sim/base/yaml_tree.h"
+#include "workloads/arrivals.h"
+#include "workloads/draw.h"
+#include "workloads/format.h"
+#include "workloads/pool.h"
+
+enum kv_load_salt { KV_SALT_NONE, KV_SALT_TENANT, KV_SALT_SESSION };
+
+/* From `at` on, content of that name differs from its token edit * length on. Sessions keep what they began with. */
+struct kv_load_revision {
+	kv_time at;
+	const char *of;      /* "system" or "document-3"; belongs to the tree */
+	double edit;
+};
+
+/* What is drawn for every turn. */
+struct kv_load_turns {
+	struct kv_draw turns, message, output, think;
+	double correlation;  /* of message and output */
+};
+
+/* One random source a purpose. */
+struct kv_load_sources {
+	gsl_rng *turns, *message, *output, *think, *pause, *retrieval, *document, *shot, *chunk, *tenant, *adapter, *subagent;
+};
+
+struct kv_load_stream {
+	const char *name;    /* belongs to the tree, like all texts here */
+	kv_time start, duration;
+	uint64_t requests;   /* most rows; UINT64_MAX = no limit */
+	struct kv_arrivals arrivals;
+	struct kv_load_turns turns;
+	struct kv_draw pause, retrieval;
+	uint32_t max_tokens;
+	int64_t priority;
+	const char *tenant;
+	struct kv_pool tenants, adapters, shots, documents, chunks;
+	enum kv_load_salt salt;
+	uint32_t system_tokens;
+	bool system_per_tenant;
+	size_t shot_count, chunk_count;
+	bool chunks_sorted, variable_first;
+	double subagent_share;
+	struct kv_load_turns subagent;
+	uint32_t subagent_system;
+	struct kv_load_revision *revisions;
+	size_t revision_count;
+	size_t *deck;        /* documents in the order of sessions, instead of a choice; NULL = none */
+	size_t deck_size;
+	struct kv_load_sources source;
+};
+
+struct kv_load {
+	struct kv_node *tree;
+	struct kv_load_stream *streams;
+	size_t count;
+};
+
+/* The tree, whose root is a scenario or the description itself, is taken over. kv_load_fini is to be called in any case. */
+int kv_load_read(struct kv_load *load, struct kv_node *tree, struct kv_trace *trace, struct kv_error *err);
+void kv_load_fini(struct kv_load *load);
+
+#endif
