@@ -29,6 +29,7 @@ kvsim_SOURCES = \
 	%D%/cli/trace_cache.c \
 	%D%/cli/trace_convert.c \
 	%D%/cli/trace_file.c %D%/cli/trace_file.h \
+	%D%/cli/trace_generate.c \
 	%D%/cli/trace_info.c \
 	%D%/cli/trace_validate.c \
 	%D%/cli/trace_writer.c %D%/cli/trace_writer.h \
@@ -49,6 +50,7 @@ KV_MANUALS = \
 	%D%/cli/kvsim-trace.1 \
 	%D%/cli/kvsim-trace-cache.1 \
 	%D%/cli/kvsim-trace-convert.1 \
+	%D%/cli/kvsim-trace-generate.1 \
 	%D%/cli/kvsim-trace-info.1 \
 	%D%/cli/kvsim-trace-validate.1
 dist_man_MANS += $(KV_MANUALS)

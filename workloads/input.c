@@ -15,6 +15,7 @@
 #include <zstd.h>
 
 #include "sim/base/memory.h"
+#include "sim/profiles.h"
 
 enum { RAW_SIZE = 1 << 16, CONTENT_SIZE = 1 << 17 };
 
@@ -24,6 +25,7 @@ struct kv_input {
 	char *name;
 	int fd;
 	bool raw_end;
+	const char *preset;   /* text that is compiled in, instead of a file; NULL = none left */
 	XXH3_state_t *hash;
 	enum encoding encoding;
 	unsigned char raw[RAW_SIZE];
@@ -62,6 +64,17 @@ static int open_path(const char *path, struct kv_error *err)
 	return fd;
 }
 
+static ssize_t read_preset(struct kv_input *input)
+{
+	size_t length = strlen(input->preset);
+
+	if (length > RAW_SIZE - input->raw_length)
+		length = RAW_SIZE - input->raw_length;
+	memcpy(input->raw + input->raw_length, input->preset, length);
+	input->preset += length;
+	return (ssize_t)length;
+}
+
 /* Fills raw from where it ends; sets raw_end at the end of the file. */
 static int read_raw(struct kv_input *input, struct kv_error *err)
 {
@@ -70,7 +83,8 @@ static int read_raw(struct kv_input *input, struct kv_error *err)
 	if (input->raw_used == input->raw_length)
 		input->raw_used = input->raw_length = 0;
 	do
-		got = read(input->fd, input->raw + input->raw_length, RAW_SIZE - input->raw_length);
+		got = input->preset != NULL ? read_preset(input) :
+		                              read(input->fd, input->raw + input->raw_length, RAW_SIZE - input->raw_length);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return kv_fail(err, KV_EXIT_IO, "%s: reading failed: %s", input->name, strerror(errno));
@@ -228,13 +242,17 @@ static int read_first(struct kv_input *input, struct kv_error *err)
 
 struct kv_input *kv_input_open(const char *path, struct kv_error *err)
 {
-	int fd = open_path(path, err);
+	const char *preset = NULL;
+	int found = kv_preset_find(path, &preset, err), fd = STDIN_FILENO;
 	struct kv_input *input;
 
-	if (fd < 0)
+	if (found == 0)
+		fd = open_path(path, err);
+	if (found < 0 || fd < 0)
 		return NULL;
 	input = kv_calloc(1, sizeof *input);
 	input->fd = fd;
+	input->preset = preset;
 	input->name = kv_strdup(strcmp(path, "-") == 0 ? "standard input" : path);
 	input->hash = XXH3_createState();
 	XXH3_128bits_reset(input->hash);

@@ -1,4 +1,5 @@
-/* A streamed byte source: a file or standard input ("-"), plain, gzip or zstd, told apart by their first bytes.
+/* A streamed byte source: a file, standard input ("-") or a preset ("preset:NAME"), plain, gzip or zstd, told apart by
+ * their first bytes.
  *
  * Bytes come in chunks of whatever size is at hand; memory is a few buffers whatever the length of the file. A UTF-8
  * byte order mark at the very start is dropped.

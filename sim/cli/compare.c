@@ -163,9 +163,9 @@ static int make_variants(struct comparison *c, struct kv_error *err)
 	if (c->variants.count < 2)
 		return kv_fail(err, KV_EXIT_USAGE, "%zu variant%s: give --variant NAME:key=value at least twice, or "
 		               "--variants FILE", c->variants.count, c->variants.count == 1 ? "" : "s");
-	if (c->scenario.workload.trace == NULL)
+	if (kv_scenario_workload(&c->scenario) == NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "no trace: give --trace FILE");
-	if (strcmp(c->scenario.workload.trace, "-") == 0)
+	if (strcmp(kv_scenario_workload(&c->scenario), "-") == 0)
 		return kv_fail(err, KV_EXIT_USAGE, "--trace -: every variant reads the trace for itself: name a file");
 	return 0;
 }
@@ -344,7 +344,7 @@ static void write_manifest(const struct comparison *c, struct kv_output *out)
 	kv_json_start(&json, out);
 	kv_json_string(&json, "generator", "kvsim");
 	kv_json_string(&json, "version", PACKAGE_VERSION);
-	kv_json_string(&json, "trace", c->scenario.workload.trace);
+	kv_json_string(&json, "trace", kv_scenario_workload(&c->scenario));
 	kv_json_u64(&json, "seed", c->scenario.seed);
 	kv_json_begin_object(&json, "variants");
 	for (size_t i = 0; i < c->variants.count; i++)
@@ -394,7 +394,7 @@ static int print(const struct comparison *c, const struct kv_comparison *compari
 static int compare_runs(const struct comparison *c, struct kv_error *err)
 {
 	struct kv_comparison comparison = {
-		.run = c->run, .runs = c->variants.count, .workload = c->scenario.workload.trace, .seed = c->scenario.seed,
+		.run = c->run, .runs = c->variants.count, .workload = kv_scenario_workload(&c->scenario), .seed = c->scenario.seed,
 		.replicates = c->arguments.replicates
 	};
 	int failed;

@@ -174,6 +174,21 @@ static json_t *key_row(const struct kv_key *key)
 	                 "help", key->help);
 }
 
+/* The summary of a preset is its first line, a comment. */
+static json_t *preset_rows(struct kv_error *err)
+{
+	json_t *rows = json_array();
+
+	(void)err;
+	for (const struct kv_profile *p = kv_profile_next("presets", NULL); p != NULL; p = kv_profile_next("presets", p)) {
+		const char *summary = p->text + strspn(p->text, "# ");
+
+		json_array_append_new(rows, json_pack("{ss so}", "name", p->name, "summary",
+		                                      json_stringn(summary, strcspn(summary, "\n"))));
+	}
+	return rows;
+}
+
 static json_t *key_rows(struct kv_error *err)
 {
 	json_t *rows = json_array();
@@ -188,7 +203,8 @@ static json_t *key_rows(struct kv_error *err)
 
 static const struct topic topics[] = {
 	{ "models", model_rows },     { "hardware", hardware_rows }, { "engines", engine_rows },
-	{ "policies", policy_rows },  { "formats", format_rows },    { "keys", key_rows },
+	{ "policies", policy_rows },  { "formats", format_rows },    { "presets", preset_rows },
+	{ "keys", key_rows },
 };
 
 enum { TOPICS = sizeof topics / sizeof topics[0], COLUMNS_MAX = 8 };

@@ -89,6 +89,8 @@ static void start_trace_options(const struct kv_scenario *s, const char *format,
 {
 	kv_trace_options_init(options);
 	options->format = format;
+	options->open_loop = s->workload.open_loop;
+	options->go_on_after_refusal = s->workload.go_on_after_refusal;
 	options->skip_bad_rows = s->workload.skip_bad_rows;
 	options->reorder_time = s->workload.reorder_time;
 	options->reorder_rows = s->workload.reorder_rows;
@@ -102,7 +104,7 @@ static int open_warm(struct run *run, struct kv_error *err)
 
 	if (s->workload.warm == NULL)
 		return 0;
-	if (strcmp(s->workload.warm, "-") == 0 && strcmp(s->workload.trace, "-") == 0)
+	if (strcmp(s->workload.warm, "-") == 0 && strcmp(kv_scenario_workload(s), "-") == 0)
 		return kv_fail(err, KV_EXIT_USAGE, "--trace and --warm cannot both be standard input");
 	start_trace_options(s, s->workload.warm_format, &options);
 	if (s->workload.warm_rows != NULL && kv_trace_parse_rows(s->workload.warm_rows, &options, err))
@@ -127,9 +129,10 @@ static void note_warm(struct run *run)
 static int open_trace(struct run *run, struct kv_error *err)
 {
 	const struct kv_scenario *s = run->scenario;
+	const char *path = kv_scenario_workload(s);
 	struct kv_trace_options options;
 
-	if (s->workload.trace == NULL)
+	if (path == NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "no trace: give --trace FILE ('-' is standard input)");
 	start_trace_options(s, s->workload.format, &options);
 	options.time_scale = s->workload.time_scale;
@@ -138,7 +141,7 @@ static int open_trace(struct run *run, struct kv_error *err)
 	options.seed = s->seed;
 	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
 		return kv_scenario_fail_in(s, "workload.rows", err);
-	run->trace = kv_trace_open(s->workload.trace, &options, err);
+	run->trace = kv_trace_open(path, &options, err);
 	return run->trace == NULL ? -1 : 0;
 }
 
@@ -242,7 +245,7 @@ static void fill_info(struct run *run)
 	info->data_parallel = 1;
 	info->max_model_len = d->config.max_model_len;
 	fill_pool(run);
-	info->trace = strcmp(s->workload.trace, "-") == 0 ? NULL : s->workload.trace;
+	info->trace = strcmp(kv_scenario_workload(s), "-") == 0 ? NULL : kv_scenario_workload(s);
 	info->trace_format = kv_trace_format(run->trace)->name;
 	info->trace_has_prefixes = kv_trace_has_prefix_identity(run->trace);
 	if (run->warm != NULL) {
@@ -333,6 +336,8 @@ static void note_run(struct run *run)
 	size_t before = run->deployment.warnings.count;
 
 	kv_deployment_note_run(&run->deployment);
+	if (kv_trace_doubt(run->trace) != NULL)
+		kv_remark(&run->deployment.warnings, "the trace has %s", kv_trace_doubt(run->trace));
 	run->info.warnings = (const char *const *)run->deployment.warnings.text;
 	run->info.warning_count = run->deployment.warnings.count;
 	print_warnings(run, before);

@@ -224,7 +224,7 @@ static int read_lengths(struct kv_size_report *report, struct lengths *lengths, 
 	options.reorder_rows = s->workload.reorder_rows;
 	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
 		return kv_scenario_fail_in(s, "workload.rows", err);
-	trace = kv_trace_open(s->workload.trace, &options, err);
+	trace = kv_trace_open(kv_scenario_workload(s), &options, err);
 	if (trace == NULL)
 		return -1;
 	while ((more = kv_trace_source(trace)->next(kv_trace_source(trace), &request, err)) > 0) {
@@ -246,7 +246,7 @@ static int summarise_trace(struct kv_size_report *report, struct kv_error *err)
 	int failed = read_lengths(report, &lengths, err);
 
 	if (!failed && lengths.count == 0)
-		failed = kv_fail(err, KV_EXIT_DATA, "%s: no request to size", report->scenario.workload.trace);
+		failed = kv_fail(err, KV_EXIT_DATA, "%s: no request to size", kv_scenario_workload(&report->scenario));
 	for (size_t i = 0; !failed && i < lengths.count; i++)
 		t->mean_blocks += (double)kv_size_report_blocks(report, (uint64_t)lengths.tokens[i]) / (double)lengths.count;
 	if (!failed) {
@@ -312,7 +312,7 @@ static int execute(struct kv_size_report *report, int argc, char **argv, struct 
 	if (read_arguments(report, argc, argv, err) || check_memory(report, err) ||
 	    kv_deployment_plan(&report->deployment, &report->scenario, report->arguments.gpu_memory, err) ||
 	    fill_question(report, err) || kv_size(&report->question, &report->answer, err) ||
-	    (report->scenario.workload.trace != NULL && summarise_trace(report, err)))
+	    (kv_scenario_workload(&report->scenario) != NULL && summarise_trace(report, err)))
 		return -1;
 	return print(report, err);
 }

@@ -13,6 +13,7 @@ static const struct kv_command actions[] = {
 	{"info", "describe a trace: load, lengths, bursts, and what a cache could reuse", kv_cli_trace_info},
 	{"cache", "play it through pools of blocks without time, count hits and evictions", kv_cli_trace_cache},
 	{"convert", "translate a trace into the native format", kv_cli_trace_convert},
+	{"generate", "draw requests from a description of a load", kv_cli_trace_generate},
 };
 
 enum { ACTIONS = sizeof actions / sizeof *actions };

@@ -8,5 +8,6 @@ int kv_cli_trace_validate(int argc, char **argv);
 int kv_cli_trace_info(int argc, char **argv);
 int kv_cli_trace_cache(int argc, char **argv);
 int kv_cli_trace_convert(int argc, char **argv);
+int kv_cli_trace_generate(int argc, char **argv);
 
 #endif

@@ -192,6 +192,29 @@ static void converter_fini(struct converter *self)
 	kv_ids_fini(&self->by_index);
 }
 
+static struct kv_output *open_output(const char *path, struct kv_error *err)
+{
+	return strcmp(path, "-") == 0 ? kv_output_to_descriptor(STDOUT_FILENO, "standard output") :
+	                                kv_output_create(path, err);
+}
+
+int kv_trace_file_convert(const char *path, const struct kv_trace_options *options, const char *out, struct kv_error *err)
+{
+	struct converter self = {.tap = {.begin = begin, .row = write_row}};
+	int status = -1;
+
+	self.out = open_output(out, err);
+	if (self.out != NULL)
+		status = kv_trace_read_rows(path, options, &self.tap, err);
+	if (status == 0)
+		status = kv_output_close(self.out, err);
+	if (status == 0)
+		status = kv_output_commit(self.out, err);
+	kv_output_free(self.out);
+	converter_fini(&self);
+	return status;
+}
+
 /* --- the command --------------------------------------------------------------------------------------------------------- */
 
 struct arguments {
@@ -215,29 +238,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	}
 }
 
-static struct kv_output *open_output(const char *path, struct kv_error *err)
-{
-	return strcmp(path, "-") == 0 ? kv_output_to_descriptor(STDOUT_FILENO, "standard output") :
-	                                kv_output_create(path, err);
-}
-
-static int convert(const struct arguments *arguments, struct kv_error *err)
-{
-	struct converter self = {.tap = {.begin = begin, .row = write_row}};
-	int status = -1;
-
-	self.out = open_output(arguments->out, err);
-	if (self.out != NULL)
-		status = kv_trace_read_rows(arguments->file.path, &arguments->file.options, &self.tap, err);
-	if (status == 0)
-		status = kv_output_close(self.out, err);
-	if (status == 0)
-		status = kv_output_commit(self.out, err);
-	kv_output_free(self.out);
-	converter_fini(&self);
-	return status;
-}
-
 int kv_cli_trace_convert(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
@@ -252,5 +252,7 @@ int kv_cli_trace_convert(int argc, char **argv)
 	struct kv_error err;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	return convert(&arguments, &err) == 0 ? KV_EXIT_OK : kv_cli_fail(&err);
+	if (kv_trace_file_convert(arguments.file.path, &arguments.file.options, arguments.out, &err) != 0)
+		return kv_cli_fail(&err);
+	return KV_EXIT_OK;
 }

@@ -10,7 +10,7 @@
 #include "results/number_text.h"
 #include "sim/base/quantity.h"
 
-enum { FORMAT = 256, ROWS, OPEN_LOOP, SKIP, JSON, REORDER_TIME, REORDER_ROWS };
+enum { FORMAT = 256, ROWS, OPEN_LOOP, SKIP, JSON, SEED, REORDER_TIME, REORDER_ROWS };
 
 static const struct argp_option options[] = {
 	{.name = "format", .key = FORMAT, .arg = "NAME", .doc = "Format of the trace, with parameters as NAME,name=value (default: detected)"},
@@ -21,6 +21,7 @@ static const struct argp_option options[] = {
 	 .doc = "Put rows in order that are late by up to T of trace time (default: 1h)"},
 	{.name = "reorder-rows", .key = REORDER_ROWS, .arg = "N",
 	 .doc = "Put rows in order that are late by up to N rows (default: 100000)"},
+	{.name = "seed", .key = SEED, .arg = "N", .doc = "Seed of what is drawn: generated loads and client pools (default: 0)"},
 	{.name = "json", .key = JSON, .doc = "Print JSON"},
 	{0}
 };
@@ -44,6 +45,8 @@ static int take_option(struct kv_trace_file *file, int key, const char *value, s
 	case JSON:
 		file->json = true;
 		return 0;
+	case SEED:
+		return kv_parse_count(value, 0, UINT64_MAX, &o->seed, err);
 	case REORDER_TIME:
 		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err) ? kv_fail_in(err, "--reorder-time") : 0;
 	default:

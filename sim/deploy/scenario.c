@@ -12,6 +12,7 @@
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 #include "sim/base/yaml_tree.h"
+#include "sim/profiles.h"
 #include "sim/request.h"
 
 #define FIELD(member) \
@@ -164,6 +165,8 @@ static const struct kv_key keys[] = {
 
 	{ .path = "workload.trace", .flag = "trace", .argument = "FILE", .type = KV_KEY_FILE, FIELD(workload.trace),
 	  .help = "Trace to replay; - is standard input; gzip and zstd are read as they are" },
+	{ .path = "workload.generate", .type = KV_KEY_TREE, FIELD(workload.generate),
+	  .help = "A load to draw requests from, instead of a trace (see kvsim-trace-generate(1))" },
 	{ .path = "workload.format", .flag = "format", .argument = "NAME", .type = KV_KEY_TEXT, FIELD(workload.format),
 	  .help = "Its format (default: detected; see kvsim list formats)" },
 	{ .path = "workload.rows", .flag = "rows", .argument = "A:B", .type = KV_KEY_TEXT, FIELD(workload.rows),
@@ -184,6 +187,11 @@ static const struct kv_key keys[] = {
 	{ .path = "workload.burstiness", .flag = "burstiness", .argument = "G", .type = KV_KEY_CUSTOM,
 	  FIELD(workload.burstiness), .fallback = "1", .parse = parse_open_number,
 	  .help = "Shape of the gaps at that rate: 1 is Poisson, inf is constant" },
+	{ .path = "workload.open_loop", .flag = "open-loop", .type = KV_KEY_BOOL, FIELD(workload.open_loop),
+	  .fallback = "false", .help = "Requests that follow others arrive at their recorded times instead" },
+	{ .path = "workload.go_on_after_refusal", .flag = "go-on-after-refusal", .type = KV_KEY_BOOL,
+	  FIELD(workload.go_on_after_refusal), .fallback = "false",
+	  .help = "Requests that follow a refused or dropped one are sent all the same" },
 	{ .path = "workload.skip_bad_rows", .flag = "skip-bad-rows", .type = KV_KEY_BOOL, FIELD(workload.skip_bad_rows),
 	  .fallback = "false",
 	  .help = "Leave out rows that cannot be used, and count them by reason, instead of stopping" },
@@ -317,6 +325,7 @@ static kv_time time_limit(double limit)
 static int parse_value(const struct kv_key *key, const char *text, void *field, struct kv_error *err)
 {
 	switch (key->type) {
+	case KV_KEY_TREE:
 	case KV_KEY_TEXT:
 	case KV_KEY_FILE:
 	case KV_KEY_NAME:
@@ -500,6 +509,8 @@ static char *node_text(const struct kv_key *key, const struct kv_node *node, str
 		return join_list(node, err);
 	if (node->kind == KV_NODE_MAPPING && key->type == KV_KEY_POLICY)
 		return join_policy(node, err);
+	if (key->type == KV_KEY_TREE)
+		return kv_node_expect(node, KV_NODE_MAPPING, KV_EXIT_USAGE, err) ? NULL : kv_strdup(node->file);
 	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err))
 		return NULL;
 	if (kv_node_is_null(node) && key->parse != parse_retention) {
@@ -602,7 +613,13 @@ static int read_file_tree(struct kv_scenario *scenario, struct kv_node *root, st
 
 int kv_scenario_read(struct kv_scenario *scenario, const char *path, struct kv_error *err)
 {
-	return read_file_tree(scenario, kv_yaml_read(path, err), err);
+	const char *preset;
+	int found = kv_preset_find(path, &preset, err);
+
+	if (found < 0)
+		return -1;
+	return found > 0 ? kv_scenario_parse(scenario, preset, strlen(preset), path, err) :
+	                   read_file_tree(scenario, kv_yaml_read(path, err), err);
 }
 
 int kv_scenario_parse(struct kv_scenario *scenario, const char *text, size_t length, const char *name,
@@ -639,6 +656,14 @@ const struct kv_setting *kv_scenario_setting(const struct kv_scenario *scenario,
 
 	KV_ASSERT(key != NULL, "no key %s", path);
 	return &scenario->settings[key - keys];
+}
+
+const char *kv_scenario_workload(const struct kv_scenario *s)
+{
+	if (s->workload.trace == NULL || s->workload.generate == NULL)
+		return s->workload.trace != NULL ? s->workload.trace : s->workload.generate;
+	return kv_scenario_setting(s, "workload.generate")->origin > kv_scenario_setting(s, "workload.trace")->origin ?
+	       s->workload.generate : s->workload.trace;
 }
 
 bool kv_scenario_is_set(const struct kv_scenario *scenario, const char *path)

@@ -25,6 +25,7 @@ enum kv_key_type {
 	KV_KEY_TEXT,      /* const char *, NULL = unset */
 	KV_KEY_FILE,      /* the same; in a scenario file looked for beside that file, then in the current folder */
 	KV_KEY_NAME,      /* the same; a file if it has a "/" or ends in .json or .yaml */
+	KV_KEY_TREE,      /* the same: the file with a mapping that somebody else reads there */
 	KV_KEY_LIST,      /* the same; a YAML list becomes "a,b,c" */
 	KV_KEY_POLICY,    /* the same: "name" or "name,param=value,..."; in YAML also {name: ..., params: {...}} */
 	KV_KEY_COUNT,     /* uint64_t */
@@ -88,10 +89,10 @@ struct kv_scenario {
 	} engine;
 	const char *policy[KV_POLICY_KINDS];
 	struct {
-		const char *trace, *format, *rows;
+		const char *trace, *generate, *format, *rows;
 		const char *warm, *warm_format, *warm_rows;
 		double time_scale, request_rate, burstiness;  /* the last two: INFINITY if so written */
-		bool skip_bad_rows;
+		bool open_loop, go_on_after_refusal, skip_bad_rows;
 		kv_time reorder_time;
 		uint64_t reorder_rows;
 		uint64_t max_concurrency;
@@ -138,6 +139,9 @@ void kv_scenario_copy(struct kv_scenario *copy, const struct kv_scenario *scenar
  * depends on memory of an unknown size. */
 int kv_scenario_resolve(struct kv_scenario *scenario, const struct kv_engine_profile *profile, const char *device,
                         uint64_t memory, struct kv_error *err);
+
+/* The trace, or the file with the load to generate: the one that was said with more weight; NULL = neither. */
+const char *kv_scenario_workload(const struct kv_scenario *scenario);
 
 const struct kv_setting *kv_scenario_setting(const struct kv_scenario *scenario, const char *path);
 bool kv_scenario_is_set(const struct kv_scenario *scenario, const char *path);

@@ -89,7 +89,16 @@ KV_ENGINE_PROFILES = \
 	%D%/engines/vllm-0.19.yaml \
 	%D%/engines/vllm-0.5.yaml \
 	%D%/engines/vllm-2026-08.yaml
-KV_PROFILE_FILES = $(KV_ENGINE_PROFILES) $(KV_HARDWARE_PROFILES) $(KV_MODEL_PROFILES)
+KV_PRESETS = \
+	workloads/presets/agents.yaml \
+	workloads/presets/chat.yaml \
+	workloads/presets/few-huge-among-many-small.yaml \
+	workloads/presets/long-documents.yaml \
+	workloads/presets/noisy-neighbour.yaml \
+	workloads/presets/policy-revision.yaml \
+	workloads/presets/rag.yaml \
+	workloads/presets/summarise.yaml
+KV_PROFILE_FILES = $(KV_ENGINE_PROFILES) $(KV_HARDWARE_PROFILES) $(KV_MODEL_PROFILES) $(KV_PRESETS)
 
 EXTRA_DIST += %D%/embed.awk $(KV_PROFILE_FILES)
 

@@ -1,0 +1,38 @@
+# Every preset runs as it is, gives the same requests twice, and the same results from the trace that it generates.
+. "$srcdir/tests/cli/support.sh"
+
+"$kvsim" list presets | tail -n +2 | cut -d' ' -f1 >"$scratch/names"
+for preset in $(cat "$scratch/names"); do
+	run run --scenario "preset:$preset" --out a --events --quiet
+	report "$status" "$preset runs"
+	run trace generate "preset:$preset" -o trace.csv
+	run run --scenario "preset:$preset" --trace trace.csv --out b --events --quiet
+	cmp -s "$scratch/a/events.csv" "$scratch/b/events.csv" && cmp -s "$scratch/a/summary.json" "$scratch/b/summary.json"
+	report $? "$preset written out gives the same results"
+	rm -rf "$scratch/a" "$scratch/b"
+done
+
+for wanted in agents chat few-huge-among-many-small long-documents noisy-neighbour policy-revision rag summarise; do
+	grep -qx "$wanted" "$scratch/names"
+	report $? "there is a preset $wanted"
+done
+
+run run --scenario preset:chatt
+expect 'an unknown preset' 66 <<END
+kvsim: unknown preset 'chatt': did you mean 'chat'?
+END
+cp "$srcdir/workloads/presets/chat.yaml" "$scratch/my.yaml"
+sed -i 's/rate=3/rat=3/' "$scratch/my.yaml"
+run run --scenario my.yaml
+expect 'a slip in a copy' 64 <<END
+kvsim: my.yaml:11: arrivals: poisson: unknown parameter 'rat': did you mean 'rate'?
+END
+run trace generate preset:chat --seed 1 -o one.csv
+run trace generate preset:chat -o scenario.csv
+cmp -s "$scratch/one.csv" "$scratch/scenario.csv"
+report $? "the seed is the scenario's"
+run trace generate preset:chat --seed 2 -o two.csv
+! cmp -s "$scratch/one.csv" "$scratch/two.csv"
+report $? 'another seed gives other requests'
+
+finish
