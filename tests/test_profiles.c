@@ -12,7 +12,8 @@ static char *read_source(const char *kind, const char *name, const char *extensi
 	char path[4096];
 	const char *srcdir = getenv("srcdir");
 
-	snprintf(path, sizeof path, "%s/sim/profiles/%s/%s.%s", srcdir ? srcdir : ".", kind, name, extension);
+	snprintf(path, sizeof path, "%s/%s/%s/%s.%s", srcdir ? srcdir : ".",
+	         strcmp(kind, "presets") == 0 ? "workloads" : "sim/profiles", kind, name, extension);
 	FILE *f = fopen(path, "r");
 
 	if (!f)

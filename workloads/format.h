@@ -97,7 +97,7 @@ void kv_row_depend(struct kv_row *row, uint64_t index, struct kv_root root);
 /* The row's own root, once all that it depends on is known. */
 struct kv_root kv_row_root(const struct kv_row *row);
 void kv_row_segment(struct kv_row *row, enum kv_stream_kind kind, uint64_t stream, uint32_t length);
-/* A segment whose stream is the hash of a name. */
+/* A segment whose stream is the hash of a name. A stream is to be named in all rows, or in none. */
 void kv_row_named_segment(struct kv_row *row, enum kv_stream_kind kind, const char *name, size_t name_length,
                           uint32_t length);
 struct kv_text kv_row_text(struct kv_row *row, const char *text, size_t length);

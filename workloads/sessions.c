@@ -51,7 +51,7 @@ static void add_named(const struct kv_session *session, struct kv_row *row, cons
 	size_t length = print_name(session, suffix, text);
 
 	if (tokens > 0)
-		kv_row_named_segment(row, KV_STREAM_NAMED, text, length, tokens);
+		kv_row_segment(row, KV_STREAM_NAMED, kv_name_hash(text, (uint32_t)length), tokens);
 }
 
 /* Returns how many of the tokens are not in the context. */

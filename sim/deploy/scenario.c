@@ -165,7 +165,7 @@ static const struct kv_key keys[] = {
 
 	{ .path = "workload.trace", .flag = "trace", .argument = "FILE", .type = KV_KEY_FILE, FIELD(workload.trace),
 	  .help = "Trace to replay; - is standard input; gzip and zstd are read as they are" },
-	{ .path = "workload.generate", .type = KV_KEY_TREE, FIELD(workload.generate),
+	{ .path = "workload.generate", .argument = "MAPPING", .type = KV_KEY_TREE, FIELD(workload.generate),
 	  .help = "A load to draw requests from, instead of a trace (see kvsim-trace-generate(1))" },
 	{ .path = "workload.format", .flag = "format", .argument = "NAME", .type = KV_KEY_TEXT, FIELD(workload.format),
 	  .help = "Its format (default: detected; see kvsim list formats)" },

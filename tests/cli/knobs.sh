@@ -9,6 +9,10 @@ printf 'arrival_s,prompt_tokens,output_tokens,priority\n0,300,60,1\n0,300,60,5\n
 printf 'arrival_s,prompt_tokens,output_tokens,priority\n0,300,60,5\n0,300,60,4\n0.05,300,60,0\n' >"$scratch/late_boss.csv"
 printf 'request_id,arrival_s,prompt,output_tokens\na,0,s:100,60\nb,20,s:100 @a:60 u:40,9\n' >"$scratch/turns.csv"
 
+printf 'request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\na,0,64,4,,\nb,9,64,4,a,1\nc,0,2000,4,,\nd,5,64,4,c,1\n' \
+	>"$scratch/follow.csv"
+printf 'requests: 5\narrivals: "poisson,rate=1"\n' >"$scratch/load.yaml"
+
 steps='gpu,tp,model,p_tok,p_seq,p_ctx,d_seq,d_ctx,time_ms'
 printf '%s\nl4,1,llama3-8b,0,0,0,1,100,60\nl4,1,llama3-8b,0,0,0,8,8000,70\n' "$steps" >"$scratch/slow.csv"
 printf '%s\nl4,1,llama3-8b,0,0,0,1,100,6\nl4,1,llama3-8b,0,0,0,8,8000,7\n' "$steps" >"$scratch/fast.csv"
@@ -79,6 +83,9 @@ knob policies.preemption "--trace late_boss.csv $tiny --scheduling-policy priori
 knob policies.prefix "$small" '--prefix none'
 knob policies.eviction "$small --num-gpu-blocks-override 600" '--eviction fifo'
 knob workload.trace "$small" '--trace long.csv'
+knob workload.generate "$small" '--set workload.generate=load.yaml'
+knob workload.open_loop "--trace follow.csv $tiny" --open-loop
+knob workload.go_on_after_refusal "--trace follow.csv $tiny" --go-on-after-refusal
 knob workload.format "$small" '--format azure'
 knob workload.rows "$small" '--rows 10:20'
 knob workload.warm "$small" '--warm queue.csv'
