@@ -193,13 +193,9 @@ test_formats_SOURCES = %D%/test_formats.c %D%/support.h %D%/trace_file.h
 
 KV_CHECK_TESTS += test_draw
 test_draw_SOURCES = %D%/test_draw.c %D%/support.h
-test_draw_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_draw_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_generator
 test_generator_SOURCES = %D%/test_generator.c %D%/support.h %D%/trace_file.h
-test_generator_CPPFLAGS = $(KV_TEST_CPPFLAGS)
-test_generator_LDADD = $(KV_TEST_LIBS)
 
 KV_CHECK_TESTS += test_dependents
 test_dependents_SOURCES = %D%/test_dependents.c %D%/support.h
