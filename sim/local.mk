@@ -63,6 +63,13 @@ $(KV_MANUALS): configure.ac %D%/cli/manual.sh %D%/cli/manual.x $(kvsim_SOURCES) 
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
 	$(SHELL) $(srcdir)/sim/cli/manual.sh '$(HELP2MAN)' ./kvsim$(EXEEXT) '$(VERSION)' $< $@.tmp && mv $@.tmp $@
 
+dist_man_MANS += %D%/cli/kvsim-formats.5
+EXTRA_DIST += %D%/cli/formats.sh
+MAINTAINERCLEANFILES += %D%/cli/kvsim-formats.5
+
+%D%/cli/kvsim-formats.5: configure.ac %D%/cli/formats.sh $(kvsim_SOURCES) $(libkvsim_a_SOURCES) | kvsim$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/sim/cli/formats.sh ./kvsim$(EXEEXT) '$(VERSION)' $@.tmp && mv $@.tmp $@
+
 libkvsim_a_SOURCES += \
 	%D%/engine_config.h \
 	%D%/policy.c %D%/policy.h \

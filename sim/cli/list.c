@@ -254,41 +254,84 @@ static void print_table(struct kv_output *out, const json_t *rows)
 	}
 }
 
-static json_t *param_rows(const struct kv_policy *policy)
+static json_t *param_range(const struct kv_param *p)
+{
+	char low[KV_QUANTITY_MAX], high[KV_QUANTITY_MAX];
+
+	switch (p->type) {
+	case KV_PARAM_BOOL:
+		return json_string("true or false");
+	case KV_PARAM_CHOICE:
+		return json_string(p->unit);
+	case KV_PARAM_TEXT:
+		return json_string("text");
+	default:
+		return json_sprintf("%s to %s", kv_format_double(p->minimum, low), kv_format_double(p->maximum, high));
+	}
+}
+
+static json_t *param_rows(const struct kv_param *params)
 {
 	json_t *rows = json_array();
 
-	for (const struct kv_param *p = policy->params; p != NULL && p->name != NULL; p++) {
-		char low[KV_QUANTITY_MAX], high[KV_QUANTITY_MAX];
-
-		json_array_append_new(rows, json_pack("{ss so ss ss ss}", "name", p->name, "range",
-		                                      p->type == KV_PARAM_BOOL ? json_string("true or false") :
-		                                      json_sprintf("%s to %s", kv_format_double(p->minimum, low),
-		                                                   kv_format_double(p->maximum, high)),
-		                                      "unit", p->unit, "default", p->fallback, "help", p->help));
-	}
+	for (const struct kv_param *p = params; p != NULL && p->name != NULL; p++)
+		json_array_append_new(rows, json_pack("{ss so ss ss ss}", "name", p->name, "range", param_range(p), "unit",
+		                                      p->type == KV_PARAM_CHOICE ? "" : p->unit, "default", p->fallback, "help",
+		                                      p->help));
 	return rows;
 }
 
 static json_t *policy_details(const struct kv_policy *p)
 {
-	return json_pack("{ss ss ss ss sb so}", "kind", kv_policy_kind_name(p->kind), "name", p->name, "summary",
-	                 p->summary, "source", p->source, "oracle", (p->flags & KV_POLICY_ORACLE) != 0, "parameters",
-	                 param_rows(p));
+	return json_pack("{ss ss ss ss ss so}", "kind", kv_policy_kind_name(p->kind), "name", p->name, "summary",
+	                 p->summary, "source", p->source, "oracle",
+	                 (p->flags & KV_POLICY_ORACLE) != 0 ? "yes: it sees the true output length" : "no", "parameters",
+	                 param_rows(p->params));
 }
 
-static void print_policy(struct kv_output *out, const json_t *details)
+static json_t *format_details(const struct kv_format *f)
 {
-	static const char *const keys[] = { "kind", "name", "summary", "source" };
-	const json_t *params = json_object_get(details, "parameters");
+	return json_pack("{ss ss ss so}", "name", f->name, "summary", f->summary, "rules", f->rules, "parameters",
+	                 param_rows(f->params));
+}
 
-	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		kv_output_printf(out, "%-12s%s\n", keys[i], json_string_value(json_object_get(details, keys[i])));
-	kv_output_printf(out, "%-12s%s\n", "oracle",
-	                 json_is_true(json_object_get(details, "oracle")) ? "yes: it sees the true output length"
-	                                                                  : "no");
+/* Texts broken into lines of a terminal's width, indented. */
+static void print_wrapped(struct kv_output *out, const char *text, int indent)
+{
+	enum { WIDTH = 100 };
+
+	while (strlen(text) > WIDTH) {
+		size_t length = WIDTH;
+
+		while (length > 0 && text[length] != ' ')
+			length--;
+		kv_output_printf(out, "%.*s\n%*s", (int)length, text, indent, "");
+		text += length + 1;
+	}
+	kv_output_printf(out, "%s\n", text);
+}
+
+static void print_details(struct kv_output *out, json_t *details)
+{
+	const json_t *params = json_object_get(details, "parameters");
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(details, key, value) {
+		if (!json_is_string(value))
+			continue;
+		kv_output_printf(out, "%-12s", key);
+		print_wrapped(out, json_string_value(value), 12);
+	}
 	kv_output_printf(out, "%-12s%s\n", "parameters", json_array_size(params) ? "" : "none");
 	print_table(out, params);
+}
+
+static json_t *format_named(const char *name, struct kv_error *err)
+{
+	const struct kv_format *format = kv_format_find(name, err);
+
+	return format != NULL ? json_pack("[o]", format_details(format)) : NULL;
 }
 
 /* All policies of that name, of whatever kind. */
@@ -326,13 +369,13 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0)
 			arguments->topic = value;
-		else if (state->arg_num == 1 && strcmp(arguments->topic, "policies") == 0)
+		else if (state->arg_num == 1 && (strcmp(arguments->topic, "policies") == 0 || strcmp(arguments->topic, "formats") == 0))
 			arguments->name = value;
 		else
 			argp_error(state, "unexpected argument '%s'", value);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "say what to list: models, hardware, engines, policies, formats or keys");
+		argp_error(state, "say what to list: models, hardware, engines, policies, formats, presets or keys");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -355,7 +398,7 @@ static int print(json_t *rows, const struct arguments *arguments, struct kv_erro
 
 		json_array_foreach(rows, i, details) {
 			kv_output_text(out, i ? "\n" : "");
-			print_policy(out, details);
+			print_details(out, details);
 		}
 	} else {
 		print_table(out, rows);
@@ -370,7 +413,8 @@ static json_t *find_rows(const struct arguments *arguments, struct kv_error *err
 	const char *names[TOPICS];
 
 	if (arguments->name != NULL)
-		return policies_named(arguments->name, err);
+		return strcmp(arguments->topic, "policies") == 0 ? policies_named(arguments->name, err) :
+		                                                   format_named(arguments->name, err);
 	for (int i = 0; i < TOPICS; i++) {
 		names[i] = topics[i].name;
 		if (strcmp(topics[i].name, arguments->topic) == 0)
@@ -388,8 +432,8 @@ int kv_cli_list(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
-		.args_doc = "models\nhardware\nengines\npolicies [NAME]\nformats\nkeys",
-		.doc = "Lists the names that a scenario may use; with NAME, all about one policy."
+		.args_doc = "models\nhardware\nengines\npolicies [NAME]\nformats [NAME]\npresets\nkeys",
+		.doc = "Lists the names that a scenario may use; with NAME, all about one policy or format."
 	};
 	struct arguments arguments = { 0 };
 	struct kv_error err;

@@ -53,6 +53,18 @@ expect_line 'an unknown policy lists the valid ones' 64 "unknown policy 'clock':
 run list formats
 expect_line 'formats' 0 mooncake
 
+run list formats bailian
+expect_line 'one format with its rules' 0 'rules       Times are seconds. Ids are global hashes of 16 tokens'
+expect_line 'and its parameters' 0 'unit        s|ms|us|ns'
+
+run list formats balian
+expect 'an unknown format' 64 <<END
+kvsim: unknown trace format 'balian': did you mean 'bailian'?
+END
+
+run list presets
+expect_line 'presets' 0 'policy-revision'
+
 run list keys
 expect_line 'keys' 0 'engine.block_size'
 
