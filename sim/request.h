@@ -51,6 +51,14 @@ struct kv_request {
 	bool output_nameable;        /* a later prompt may contain "@id" */
 };
 
+/* How a request ended, for those that depend on it. */
+enum kv_request_end {
+	KV_END_FINISHED,
+	KV_END_TURNED_AWAY,  /* refused, but it may be taken at another time: the queue was full, the rate too high */
+	KV_END_REFUSED,      /* refused for good */
+	KV_END_DROPPED       /* its client gave up */
+};
+
 /* Yields requests in order of (arrival, index). The strings and segments of a request belong to the source and stay
  * valid until the next call. */
 struct kv_source {
@@ -61,8 +69,8 @@ struct kv_source {
 	 * not arrived yet: then the source takes that one back, puts the earlier one in its place and returns true.
 	 * has_pending is false if next() said that there were no more; pending is NULL while a request arrives, before next()
 	 * is called again. */
-	bool (*ended)(struct kv_source *source, uint64_t index, bool finished, kv_time time, struct kv_request *pending,
-	              bool has_pending);
+	bool (*ended)(struct kv_source *source, uint64_t index, enum kv_request_end end, kv_time time,
+	              struct kv_request *pending, bool has_pending);
 	void (*close)(struct kv_source *source);
 };
 

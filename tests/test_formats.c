@@ -126,7 +126,7 @@ START_TEST(each_format_reads_its_rows_by_its_rules)
 		ck_assert_uint_eq(request.output_tokens, row->output);
 		ck_assert_uint_eq(request.prompt_segments, row->segments ? row->segments : 1);
 		ck_assert_int_eq(request.prompt[0].kind == KV_STREAM_PRIVATE, row->segments == 0);
-		source->ended(source, request.index, true, request.arrival, NULL, false);
+		source->ended(source, request.index, KV_END_FINISHED, request.arrival, NULL, false);
 	}
 	ck_assert_int_eq(source->next(source, &request, &err), 0);
 	ck_assert_uint_eq(kv_trace_counts(trace)->left_out[sample->fault], sample->left_out);
@@ -241,7 +241,7 @@ START_TEST(sub_agents_run_beside_and_are_waited_for_if_they_had_ended)
 		ck_assert_msg(source->next(source, &request, &err) == 1, "%s", err.text);
 		ck_assert_double_eq_tol((double)request.arrival / 1e9, rows[i].arrival, 1e-9);
 		ck_assert_uint_eq(request.prompt_tokens, rows[i].prompt);
-		source->ended(source, request.index, true, request.arrival + KV_SECOND / 10, NULL, false);
+		source->ended(source, request.index, KV_END_FINISHED, request.arrival + KV_SECOND / 10, NULL, false);
 	}
 	kv_trace_close(trace);
 }

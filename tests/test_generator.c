@@ -74,7 +74,7 @@ static int try(const char *text, uint64_t seed, kv_time answer, struct kv_error 
 	source = kv_trace_source(trace);
 	while ((status = source->next(source, &request, err)) == 1) {
 		keep(&request);
-		source->ended(source, request.index, true, request.arrival + answer, NULL, false);
+		source->ended(source, request.index, KV_END_FINISHED, request.arrival + answer, NULL, false);
 	}
 	kv_trace_close(trace);
 	return status;

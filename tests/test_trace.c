@@ -245,7 +245,7 @@ END_TEST
 
 static bool end(uint64_t index, kv_time time)
 {
-	return kv_trace_source(trace)->ended(kv_trace_source(trace), index, true, time, &request, true);
+	return kv_trace_source(trace)->ended(kv_trace_source(trace), index, KV_END_FINISHED, time, &request, true);
 }
 
 START_TEST(a_dependent_row_arrives_a_think_time_after_the_end_of_another)
@@ -271,7 +271,7 @@ START_TEST(a_row_can_wait_for_several_others)
 	expect_next(0, 1, 1);
 	expect_next(0, 2, 1);
 	ck_assert(!end(1, 9 * KV_SECOND));
-	ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, true, 4 * KV_SECOND, NULL, false));
+	ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, KV_END_FINISHED, 4 * KV_SECOND, NULL, false));
 	expect_next(10 * KV_SECOND, 3, 1);
 	expect_end();
 }
@@ -284,7 +284,7 @@ START_TEST(nothing_follows_what_was_refused_unless_asked_for)
 		kv_trace_close(trace);
 		open_text(TEXT(HA "a,0,1,1,,\nb,,2,1,a,1\nc,,3,1,b,1\n"));
 		expect_next(0, 1, 1);
-		ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, false, 0, NULL, false));
+		ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, KV_END_REFUSED, 0, NULL, false));
 		if (go_on)
 			expect_next(KV_SECOND, 2, 1);
 		else
@@ -292,6 +292,47 @@ START_TEST(nothing_follows_what_was_refused_unless_asked_for)
 		ck_assert_uint_eq(kv_trace_counts(trace)->left_out[KV_FAULT_ABANDONED], go_on ? 0 : 2);
 		ck_assert_uint_eq(kv_trace_counts(trace)->waiting, go_on ? 1 : 0);
 	}
+}
+END_TEST
+
+static bool turn_away(uint64_t index, kv_time time)
+{
+	return kv_trace_source(trace)->ended(kv_trace_source(trace), index, KV_END_TURNED_AWAY, time, NULL, false);
+}
+
+START_TEST(a_request_that_is_turned_away_comes_again_twice_as_late_each_time)
+{
+	options.retries = 2;
+	options.backoff = 3 * KV_SECOND;
+	open_text(TEXT(HA "a,0,1,1,,\nb,,2,1,a,1\nc,20,3,1,,\n"));
+	expect_next(0, 1, 1);
+	ck_assert(!turn_away(0, 0));
+	expect_next(3 * KV_SECOND, 1, 1);
+	ck_assert_str_eq(request.id, "a");
+	ck_assert(!turn_away(0, 3 * KV_SECOND));
+	expect_next(9 * KV_SECOND, 1, 1);
+	expect_next(20 * KV_SECOND, 3, 1);
+	ck_assert(end(0, 15 * KV_SECOND));
+	ck_assert_int_eq(request.arrival, 16 * KV_SECOND);
+	ck_assert_str_eq(request.id, "b");
+	expect_next(20 * KV_SECOND, 3, 1);
+	expect_end();
+	ck_assert_uint_eq(kv_trace_counts(trace)->retried, 2);
+	ck_assert_uint_eq(kv_trace_counts(trace)->emitted, 3);
+}
+END_TEST
+
+START_TEST(after_its_last_retry_a_request_is_refused)
+{
+	options.retries = 1;
+	open_text(TEXT(HA "a,0,1,1,,\nb,,2,1,a,1\n"));
+	expect_next(0, 1, 1);
+	turn_away(0, 0);
+	expect_next(KV_SECOND, 1, 1);
+	turn_away(0, KV_SECOND);
+	expect_end();
+	ck_assert_uint_eq(kv_trace_counts(trace)->left_out[KV_FAULT_ABANDONED], 1);
+	ck_assert_uint_eq(kv_trace_counts(trace)->emitted, 1);
 }
 END_TEST
 
@@ -512,6 +553,8 @@ int main(void)
 	tcase_add_test(tc, a_dependent_row_arrives_a_think_time_after_the_end_of_another);
 	tcase_add_test(tc, a_row_can_wait_for_several_others);
 	tcase_add_test(tc, nothing_follows_what_was_refused_unless_asked_for);
+	tcase_add_test(tc, a_request_that_is_turned_away_comes_again_twice_as_late_each_time);
+	tcase_add_test(tc, after_its_last_retry_a_request_is_refused);
 	tcase_add_test(tc, an_open_loop_takes_recorded_times);
 	tcase_add_test(tc, a_row_too_far_behind_what_it_depends_on_is_an_error);
 	tcase_add_test(tc, a_range_of_rows_starts_its_own_clock_and_keeps_names);

@@ -35,7 +35,7 @@ static inline int kv_read_all(const char *path, const struct kv_trace_options *o
 	if (*trace == NULL)
 		return -1;
 	while ((status = kv_trace_source(*trace)->next(kv_trace_source(*trace), &request, err)) == 1)
-		kv_trace_source(*trace)->ended(kv_trace_source(*trace), request.index, true, request.arrival, NULL, false);
+		kv_trace_source(*trace)->ended(kv_trace_source(*trace), request.index, KV_END_FINISHED, request.arrival, NULL, false);
 	return status;
 }
 

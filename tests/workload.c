@@ -192,14 +192,14 @@ static int next_request(struct kv_source *source, struct kv_request *out, struct
 	return 1;
 }
 
-static bool request_ended(struct kv_source *source, uint64_t index, bool finished, kv_time time,
+static bool request_ended(struct kv_source *source, uint64_t index, enum kv_request_end end, kv_time time,
                           struct kv_request *pending, bool has_pending)
 {
 	struct workload_source *self = (struct workload_source *)source;
 	struct kv_error err;
 	size_t before = self->given;
 
-	(void)finished;
+	(void)end;
 	for (size_t i = 0; i < self->workload->count; i++) {
 		const struct test_dependency *dependency =
 			self->progress[i] == WAITS ? find_dependency(self->workload, i) : NULL;

@@ -243,6 +243,8 @@ static struct kv_row *begin_row(struct generator *self, const struct session *se
 	row->max_tokens = stream->max_tokens;
 	row->priority = stream->priority;
 	row->retrieval = to_time(kv_draw_next(&stream->retrieval, stream->source.retrieval));
+	if (stream->deadline.count > 0)
+		row->deadline = to_time(kv_draw_next(&stream->deadline, stream->source.deadline));
 	row->named = true;
 	return row;
 }

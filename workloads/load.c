@@ -151,6 +151,7 @@ static void make_sources(const struct reader *r)
 	source->think = make_source(r, "think");
 	source->pause = make_source(r, "pause");
 	source->retrieval = make_source(r, "retrieval");
+	source->deadline = make_source(r, "deadline");
 	source->document = make_source(r, "document");
 	source->shot = make_source(r, "shot");
 	source->chunk = make_source(r, "chunk");
@@ -428,6 +429,9 @@ static int read_stream(const struct reader *r)
 	stream->max_tokens = (uint32_t)max_tokens;
 	stream->priority = (int64_t)priority;
 	stream->variable_first = order == 1;
+	if (kv_node_get(r->node, "deadline") != NULL &&
+	    read_draw(r->node, "deadline", "0", &stream->deadline, r->err) != 0)
+		return -1;
 	if (read_system(r) != 0 || read_documents(r) != 0 || read_shots(r) != 0 || read_chunks(r) != 0 ||
 	    read_tenants(r) != 0 || read_subagents(r) != 0 || read_revisions(r) != 0 || read_shared_prefix(r) != 0)
 		return -1;
@@ -438,7 +442,7 @@ static int expect_stream_keys(const struct kv_node *node, bool is_root, struct k
 {
 	static const char *const keys[] = {
 		"streams", "requests", "duration", "name", "start", "arrivals", "curve", "turns", "think", "pause", "message",
-		"output", "correlation", "max_tokens", "priority", "retrieval", "tenant", "tenants", "adapters", "salt", "system",
+		"output", "correlation", "max_tokens", "priority", "retrieval", "deadline", "tenant", "tenants", "adapters", "salt", "system",
 		"few_shot", "documents", "chunks", "order", "subagents", "revisions", "gsp_num_groups", "gsp_prompts_per_group",
 		"gsp_system_prompt_len", "gsp_question_len", "gsp_output_len"
 	};
@@ -516,7 +520,7 @@ static void turns_fini(struct kv_load_turns *turns)
 
 static void sources_fini(struct kv_load_sources *s)
 {
-	gsl_rng *all[] = {s->turns, s->message, s->output, s->think, s->pause, s->retrieval, s->document, s->shot, s->chunk,
+	gsl_rng *all[] = {s->turns, s->message, s->output, s->think, s->pause, s->retrieval, s->deadline, s->document, s->shot, s->chunk,
 	                  s->tenant, s->adapter, s->subagent};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -531,6 +535,7 @@ static void stream_fini(struct kv_load_stream *stream)
 	turns_fini(&stream->subagent);
 	kv_draw_fini(&stream->pause);
 	kv_draw_fini(&stream->retrieval);
+	kv_draw_fini(&stream->deadline);
 	kv_pool_fini(&stream->tenants);
 	kv_pool_fini(&stream->adapters);
 	kv_pool_fini(&stream->shots);

@@ -31,7 +31,7 @@ struct kv_load_turns {
 
 /* One random source a purpose. */
 struct kv_load_sources {
-	gsl_rng *turns, *message, *output, *think, *pause, *retrieval, *document, *shot, *chunk, *tenant, *adapter, *subagent;
+	gsl_rng *turns, *message, *output, *think, *pause, *retrieval, *deadline, *document, *shot, *chunk, *tenant, *adapter, *subagent;
 };
 
 struct kv_load_stream {
@@ -40,7 +40,7 @@ struct kv_load_stream {
 	uint64_t requests;   /* most rows; UINT64_MAX = no limit */
 	struct kv_arrivals arrivals;
 	struct kv_load_turns turns;
-	struct kv_draw pause, retrieval;
+	struct kv_draw pause, retrieval, deadline;  /* deadline: no parts = none */
 	uint32_t max_tokens;
 	int64_t priority;
 	const char *tenant;

@@ -30,6 +30,7 @@ libkvsim_a_SOURCES += \
 	%D%/registry.c \
 	%D%/row.c \
 	%D%/row_heap.c %D%/row_heap.h \
+	%D%/sent_rows.c %D%/sent_rows.h \
 	%D%/servegen.c \
 	%D%/servegen_offline.c \
 	%D%/sessions.c %D%/sessions.h \

@@ -16,6 +16,7 @@
 #include "sim/base/random.h"
 #include "workloads/dependents.h"
 #include "workloads/files.h"
+#include "workloads/sent_rows.h"
 #include "workloads/window.h"
 
 struct kv_trace {
@@ -41,6 +42,7 @@ struct kv_trace {
 	struct kv_dependents dependents;
 	struct kv_trace_tap *tap;       /* takes rows instead; may be NULL */
 	bool tap_begun;
+	struct kv_sent_rows sent;       /* what may have to be sent again */
 	struct kv_waiting_row given;    /* what was handed out last */
 	bool has_given, given_was_due;
 	struct kv_segment private_prompt;
@@ -52,6 +54,7 @@ void kv_trace_options_init(struct kv_trace_options *options)
 		.end_row = UINT64_MAX,
 		.time_scale = 1,
 		.burstiness = 1,
+		.backoff = KV_SECOND,
 		.reorder_time = 3600 * KV_SECOND,
 		.reorder_rows = 100000,
 		.reorder_bytes = (size_t)256 << 20
@@ -441,15 +444,24 @@ static void count_given(struct kv_trace *trace)
 	counts->output_tokens += row->output_tokens;
 }
 
+/* The simulation has taken what was handed out last; only one that may be sent again is kept. */
+static void let_go(struct kv_trace *trace)
+{
+	if (kv_sent_rows_find(&trace->sent, trace->given.index) == NULL)
+		count_given(trace);
+	if (trace->options.retries > 0)
+		kv_sent_rows_keep(&trace->sent, &trace->given);
+	else
+		free(trace->given.extra);
+	trace->has_given = false;
+}
+
 static int next_request(struct kv_source *source, struct kv_request *out, struct kv_error *err)
 {
 	struct kv_trace *trace = (struct kv_trace *)source;
 
-	if (trace->has_given) {
-		count_given(trace);
-		free(trace->given.extra);
-		trace->has_given = false;
-	}
+	if (trace->has_given)
+		let_go(trace);
 	if (find_head(trace, err) != 0)
 		return -1;
 	give_first(trace);
@@ -474,14 +486,42 @@ static void give_back(struct kv_trace *trace)
 	trace->has_given = false;
 }
 
-static bool request_ended(struct kv_source *source, uint64_t index, bool finished, kv_time time,
+/* Sends a request again that was turned away; false if it has been often enough. */
+static bool retry(struct kv_trace *trace, uint64_t index, kv_time time)
+{
+	struct kv_sent_row *sent = kv_sent_rows_find(&trace->sent, index);
+	kv_time wait;
+
+	if (sent == NULL || sent->retries >= trace->options.retries)
+		return false;
+	wait = sent->retries < 40 ? (kv_time)kv_min((uint64_t)trace->options.backoff << sent->retries, KV_ARRIVAL_MAX) :
+	                            KV_ARRIVAL_MAX;
+	sent->retries++;
+	trace->counts.retried++;
+	kv_sent_rows_lend(&trace->sent, index, time + wait, &trace->dependents.due);
+	return true;
+}
+
+static void settle(struct kv_trace *trace, uint64_t index, enum kv_request_end end, kv_time time)
+{
+	bool abandon = end != KV_END_FINISHED && !trace->options.go_on_after_refusal;
+
+	if (end == KV_END_TURNED_AWAY && retry(trace, index, time))
+		return;
+	kv_sent_rows_forget(&trace->sent, index);
+	trace->counts.left_out[KV_FAULT_ABANDONED] += kv_dependents_end(&trace->dependents, index, time, abandon);
+}
+
+static bool request_ended(struct kv_source *source, uint64_t index, enum kv_request_end end, kv_time time,
                           struct kv_request *pending, bool has_pending)
 {
 	struct kv_trace *trace = (struct kv_trace *)source;
-	bool abandon = !finished && !trace->options.go_on_after_refusal;
 	const struct kv_waiting_row *due;
 
-	trace->counts.left_out[KV_FAULT_ABANDONED] += kv_dependents_end(&trace->dependents, index, time, abandon);
+	/* One that is turned away as it arrives has been taken, though nobody has asked for the next one yet. */
+	if (trace->options.retries > 0 && pending == NULL && trace->has_given && trace->given.index == index)
+		let_go(trace);
+	settle(trace, index, end, time);
 	due = kv_row_heap_first(&trace->dependents.due);
 	if (pending == NULL || due == NULL || (has_pending && !precedes(due, &trace->given)))
 		return false;
@@ -509,6 +549,8 @@ static int check_options(const struct kv_trace_options *options, struct kv_error
 	if (options->request_rate > 0 && options->time_scale != 1)
 		return kv_fail(err, KV_EXIT_USAGE, "a request rate replaces the trace's times, so a time scale has nothing to "
 		               "stretch: leave --request-rate or --time-scale out");
+	if (options->retries > 0 && options->backoff <= 0)
+		return kv_fail(err, KV_EXIT_USAGE, "retry backoff: allowed: a time above 0");
 	if (!(options->burstiness > 0))
 		return kv_fail(err, KV_EXIT_USAGE, "burstiness: %g; allowed: a number above 0, or inf", options->burstiness);
 	return 0;
@@ -630,6 +672,7 @@ void kv_trace_close(struct kv_trace *trace)
 	if (trace->has_given)
 		free(trace->given.extra);
 	kv_dependents_fini(&trace->dependents);
+	kv_sent_rows_fini(&trace->sent);
 	kv_window_fini(&trace->window);
 	if (trace->gaps != NULL)
 		gsl_rng_free(trace->gaps);

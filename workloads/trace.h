@@ -31,6 +31,8 @@ struct kv_trace_options {
 	uint64_t replicate;
 	bool open_loop;          /* rows that depend on others arrive at their recorded time instead */
 	bool go_on_after_refusal;/* rows that depend on one that was refused or dropped arrive all the same */
+	uint64_t retries;        /* how often a request that was turned away is sent again ... */
+	kv_time backoff;         /* ... after this time, twice as long each time, > 0 */
 	bool skip_bad_rows;      /* count them by reason and go on instead of failing at the first */
 	kv_time reorder_time;    /* a row is waited for this long in trace time ... */
 	uint64_t reorder_rows;   /* ... and for so many rows ... */
@@ -60,6 +62,7 @@ struct kv_trace_counts {
 	uint64_t named_rows;                 /* rows whose prompt says what it shares with others */
 	uint64_t zero_outputs;
 	uint64_t dependent_rows;             /* that arrive when others have ended */
+	uint64_t retried;                    /* requests sent again after they had been turned away */
 	uint64_t waiting;                    /* of these, rows whose time has not come yet */
 	kv_time first, last;                 /* arrival of the first and last row emitted; KV_TIME_NONE before that */
 	uint64_t prompt_tokens, output_tokens;

@@ -91,6 +91,8 @@ static void start_trace_options(const struct kv_scenario *s, const char *format,
 	options->format = format;
 	options->open_loop = s->workload.open_loop;
 	options->go_on_after_refusal = s->workload.go_on_after_refusal;
+	options->retries = s->workload.retries;
+	options->backoff = s->workload.retry_backoff;
 	options->skip_bad_rows = s->workload.skip_bad_rows;
 	options->reorder_time = s->workload.reorder_time;
 	options->reorder_rows = s->workload.reorder_rows;

@@ -160,7 +160,7 @@ static int write_row(struct kv_trace_tap *tap, const struct kv_row *row, struct 
 		.arrival = row->arrival, .id = row->id.length > 0 ? kv_row_string(row, row->id) : NULL, .index = row->index,
 		.prompt = self->prompt.text, .prompt_tokens = row->prompt_tokens, .output_tokens = row->output_tokens,
 		.max_tokens = row->max_tokens, .tenant = kv_row_string(row, row->tenant), .salt = kv_row_string(row, row->salt),
-		.adapter = kv_row_string(row, row->adapter), .priority = row->priority, .retrieval = row->retrieval,
+		.adapter = kv_row_string(row, row->adapter), .priority = row->priority, .retrieval = row->retrieval, .deadline = row->deadline,
 		.after = self->after.text, .think = row->think
 	});
 	return 0;

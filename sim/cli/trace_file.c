@@ -89,7 +89,7 @@ int kv_trace_file_next(struct kv_trace *trace, struct kv_request *request, struc
 	int status = source->next(source, request, err);
 
 	if (status == 1)
-		source->ended(source, request->index, true, request->arrival, NULL, false);
+		source->ended(source, request->index, KV_END_FINISHED, request->arrival, NULL, false);
 	return status;
 }
 

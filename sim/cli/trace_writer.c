@@ -12,7 +12,7 @@ void kv_trace_write_header(struct kv_output *out, unsigned columns)
 	if (columns & KV_WRITE_CONTENT)
 		kv_output_text(out, ",content");
 	if (columns & KV_WRITE_REST)
-		kv_output_text(out, ",max_tokens,tenant,salt,adapter,priority,retrieval_s");
+		kv_output_text(out, ",max_tokens,tenant,salt,adapter,priority,retrieval_s,deadline_s");
 	if (columns & KV_WRITE_AFTER)
 		kv_output_text(out, ",after,think_s");
 	kv_output_text(out, "\n");
@@ -32,13 +32,21 @@ static void write_number(struct kv_output *out, int64_t value)
 	kv_output_advance(out, kv_text_i64(p, value));
 }
 
-/* Nothing where it is 0. */
-static void write_seconds(struct kv_output *out, kv_time time)
+static void write_time(struct kv_output *out, kv_time time)
 {
 	char *p = kv_output_room(out, KV_NUMBER_TEXT_MAX + 1);
 
 	*p++ = ',';
-	kv_output_advance(out, time != 0 ? kv_text_seconds(p, time) : p);
+	kv_output_advance(out, kv_text_seconds(p, time));
+}
+
+/* Nothing where it is 0. */
+static void write_seconds(struct kv_output *out, kv_time time)
+{
+	if (time != 0)
+		write_time(out, time);
+	else
+		kv_output_text(out, ",");
 }
 
 static void write_rest(struct kv_output *out, const struct kv_trace_line *line)
@@ -52,6 +60,10 @@ static void write_rest(struct kv_output *out, const struct kv_trace_line *line)
 	write_text(out, line->adapter);
 	write_number(out, line->priority);
 	write_seconds(out, line->retrieval);
+	if (line->deadline == KV_TIME_NONE)
+		kv_output_text(out, ",");
+	else
+		write_time(out, line->deadline);
 }
 
 void kv_trace_write_line(struct kv_output *out, unsigned columns, const struct kv_trace_line *line)

@@ -25,6 +25,7 @@ struct kv_trace_line {
 	const char *tenant, *salt, *adapter;
 	int64_t priority;
 	kv_time retrieval;
+	kv_time deadline;         /* KV_TIME_NONE = none */
 	const char *after;        /* ids separated by blanks; "" = none */
 	kv_time think;
 };

@@ -93,6 +93,8 @@ struct kv_scenario {
 		const char *warm, *warm_format, *warm_rows;
 		double time_scale, request_rate, burstiness;  /* the last two: INFINITY if so written */
 		bool open_loop, go_on_after_refusal, skip_bad_rows;
+		uint64_t retries;
+		kv_time retry_backoff;
 		kv_time reorder_time;
 		uint64_t reorder_rows;
 		uint64_t max_concurrency;

@@ -81,7 +81,7 @@ static void hold(struct simulation *sim, uint32_t id)
 	sim->engine.state.waiting[KV_WAIT_CLIENT]++;
 }
 
-static void tell_source(struct simulation *sim, uint64_t index, bool finished)
+static void tell_source(struct simulation *sim, uint64_t index, enum kv_request_end end)
 {
 	struct kv_source *source = sim->source;
 	kv_time zero = sim->engine.zero;
@@ -89,24 +89,24 @@ static void tell_source(struct simulation *sim, uint64_t index, bool finished)
 	if (source->ended == NULL)
 		return;
 	sim->next.arrival -= zero;
-	if (source->ended(source, index, finished, sim->now - zero, sim->arriving ? NULL : &sim->next, sim->has_next))
+	if (source->ended(source, index, end, sim->now - zero, sim->arriving ? NULL : &sim->next, sim->has_next))
 		sim->has_next = true;
 	sim->next.arrival += zero;
 }
 
-static void leave(struct simulation *sim, uint32_t id, bool finished)
+static void leave(struct simulation *sim, uint32_t id, enum kv_request_end end)
 {
 	uint64_t index = sim->engine.live[id].index;
 
 	kv_live_end(&sim->engine, id);
 	sim->engine.state.in_flight--;
 	release_held(sim);
-	tell_source(sim, index, finished);
+	tell_source(sim, index, end);
 }
 
 static void met_fate(void *context, uint32_t id, bool finished)
 {
-	leave(context, id, finished);
+	leave(context, id, finished ? KV_END_FINISHED : KV_END_DROPPED);
 }
 
 /* A request whose first token has not come by its deadline. In the queue, on the way to it or held back by its client it
@@ -127,12 +127,12 @@ static void give_up(struct simulation *sim, uint32_t id)
 		live->shell = true;
 	kv_live_drop(&sim->engine, id, sim->now);
 	if (sent) {
-		leave(sim, id, false);
+		leave(sim, id, KV_END_DROPPED);
 		return;
 	}
 	sim->engine.state.waiting[KV_WAIT_CLIENT]--;
 	kv_live_end(&sim->engine, id);
-	tell_source(sim, index, false);
+	tell_source(sim, index, KV_END_DROPPED);
 }
 
 static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
@@ -140,7 +140,7 @@ static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
 	kv_engine_event(&sim->engine, KV_EVENT_REFUSE, id, sim->now, sim->engine.live[id].prompt, 0, kv_reason_name(reason));
 	sim->engine.state.refusals++;
 	kv_live_record(&sim->engine, id, KV_REFUSED, reason, sim->now);
-	leave(sim, id, false);
+	leave(sim, id, reason == KV_REASON_TOO_LONG || reason == KV_REASON_CAN_NEVER_FIT ? KV_END_REFUSED : KV_END_TURNED_AWAY);
 }
 
 static void enqueue(struct simulation *sim, uint32_t id)

@@ -86,6 +86,8 @@ knob workload.trace "$small" '--trace long.csv'
 knob workload.generate "$small" '--set workload.generate=load.yaml'
 knob workload.open_loop "--trace follow.csv $tiny" --open-loop
 knob workload.go_on_after_refusal "--trace follow.csv $tiny" --go-on-after-refusal
+knob workload.retries "$queue --max-num-seqs 1 --admission queue-limit,requests=1" '--retries 3'
+knob workload.retry_backoff "$queue --max-num-seqs 1 --admission queue-limit,requests=1 --retries 3" '--retry-backoff 10s'
 knob workload.format "$small" '--format azure'
 knob workload.rows "$small" '--rows 10:20'
 knob workload.warm "$small" '--warm queue.csv'

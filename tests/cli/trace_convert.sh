@@ -29,12 +29,12 @@ samples=$srcdir/workloads/samples
 traces=$KVSIM_SHARED/traces
 
 cat >"$scratch/all.csv" <<END
-request_id,arrival_s,prompt,prompt_tokens,output_tokens,max_tokens,tenant,salt,adapter,priority,retrieval_s,after,think_s
-a,0,s:200 d:2000,2200,10,20,red,pepper,lora,-1,0.25,,
-"b,c",0,s:200 d:1000 x:10,,5,,"a ""tenant""",,,2,,,
-c,,s:200 d:2000 @a:10 y:14,,0,,,,,0,,a,1.5
-d,0.5,,33,7,,,,,,,,
-e,,,40,7,,,,,,,a c,0
+request_id,arrival_s,prompt,prompt_tokens,output_tokens,max_tokens,tenant,salt,adapter,priority,retrieval_s,deadline_s,after,think_s
+a,0,s:200 d:2000,2200,10,20,red,pepper,lora,-1,0.25,9,,
+"b,c",0,s:200 d:1000 x:10,,5,,"a ""tenant""",,,2,,0.001,,
+c,,s:200 d:2000 @a:10 y:14,,0,,,,,0,,,a,1.5
+d,0.5,,33,7,,,,,,,,,
+e,,,40,7,,,,,,,,a c,0
 END
 same 'the native format, all columns' "$scratch/all.csv"
 cat >"$scratch/all.jsonl" <<END

@@ -139,8 +139,18 @@ static void fetch_next(struct run *run)
 	run->next = got > 0 ? make_request(run, &run->pending) : NULL;
 }
 
+static enum kv_request_end end_of(const struct kv_request_record *record)
+{
+	if (record->status == KV_FINISHED)
+		return KV_END_FINISHED;
+	if (record->status == KV_DROPPED)
+		return KV_END_DROPPED;
+	return record->reason == KV_REASON_TOO_LONG || record->reason == KV_REASON_CAN_NEVER_FIT ? KV_END_REFUSED :
+	                                                                                          KV_END_TURNED_AWAY;
+}
+
 /* What depends on it may come before the request that was to come next. */
-static void tell_source(struct run *run, uint64_t index, bool finished)
+static void tell_source(struct run *run, const struct oracle_request *request)
 {
 	struct kv_source *source = run->source;
 	bool replaced;
@@ -148,8 +158,8 @@ static void tell_source(struct run *run, uint64_t index, bool finished)
 	if (source->ended == NULL)
 		return;
 	run->pending.arrival -= run->engine.zero;
-	replaced = source->ended(source, index, finished, run->engine.now - run->engine.zero, &run->pending,
-	                         run->next != NULL);
+	replaced = source->ended(source, request->index, end_of(&request->record), run->engine.now - run->engine.zero,
+	                         &run->pending, run->next != NULL);
 	run->pending.arrival += run->engine.zero;
 	if (!replaced)
 		return;
@@ -192,7 +202,7 @@ static void refuse(struct run *run, struct oracle_request *request, enum kv_reas
 	request->record.reason = reason;
 	run->engine.state.refusals++;
 	run->engine.state.in_flight--;
-	tell_source(run, request->index, false);
+	tell_source(run, request);
 	tell_fate(run, request);
 }
 
@@ -232,7 +242,7 @@ static void give_up(struct run *run, struct oracle_request *request)
 	state->drops++;
 	request->record.status = KV_DROPPED;
 	request->record.reason = KV_REASON_DEADLINE;
-	tell_source(run, request->index, false);
+	tell_source(run, request);
 	tell_fate(run, request);
 }
 
@@ -431,7 +441,7 @@ static void end_step(struct run *run)
 	for (size_t i = 0; i < finished.count; i++) {
 		struct oracle_request *request = finished.items[i];
 
-		tell_source(run, request->index, request->record.status == KV_FINISHED);
+		tell_source(run, request);
 		tell_fate(run, request);
 	}
 	oracle_list_fini(&finished);
