@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/cache/block_table.h"
 #include "sim/cache/cache.h"
+#include "sim/cache/eviction_order.h"
+#include "sim/cache/extent.h"
+#include "sim/cache/prefix_lookup.h"
 #include "tests/support.h"
 
 enum { BLOCK = 16 };

@@ -1,9 +1,11 @@
 /* Block tables: what a request holds in each group, and how its blocks are registered and given up. */
 #include "config.h"
 
-#include "sim/cache/cache.h"
+#include "sim/cache/block_table.h"
 
 #include "sim/base/memory.h"
+#include "sim/cache/eviction_order.h"
+#include "sim/cache/extent.h"
 
 void kv_cache_cover_requests(struct kv_cache *cache, uint32_t requests)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/cache/extent.h"
 
 static void init_order(struct kv_cache *cache, uint64_t pool)
 {

@@ -5,11 +5,12 @@
  * with their positions stored in them. Either way a run of blocks is one entry, taken from its tail. */
 #include "config.h"
 
-#include "sim/cache/cache.h"
+#include "sim/cache/eviction_order.h"
 
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/cache/extent.h"
 
 static const struct kv_eviction_hooks *hooks_of(const struct kv_cache *cache)
 {

@@ -2,11 +2,12 @@
  * requests stopped at different depths, so plain walks are what it needs. */
 #include "config.h"
 
-#include "sim/cache/cache.h"
+#include "sim/cache/extent.h"
 
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/cache/eviction_order.h"
 
 void kv_cache_cover_nodes(struct kv_cache *cache)
 {

@@ -1,13 +1,13 @@
 libkvsim_a_SOURCES += \
-	%D%/block_table.c \
+	%D%/block_table.c %D%/block_table.h \
 	%D%/block_trace.c %D%/block_trace.h \
 	%D%/buddy.c %D%/buddy.h \
 	%D%/cache.c %D%/cache.h \
 	%D%/cache_replay.c %D%/cache_replay.h \
 	%D%/content.c %D%/content.h \
-	%D%/eviction_order.c \
-	%D%/extent.c \
+	%D%/eviction_order.c %D%/eviction_order.h \
+	%D%/extent.c %D%/extent.h \
 	%D%/ghosts.c %D%/ghosts.h \
 	%D%/partial_blocks.c %D%/partial_blocks.h \
-	%D%/prefix_lookup.c \
+	%D%/prefix_lookup.c %D%/prefix_lookup.h \
 	%D%/radix.c %D%/radix.h

@@ -2,7 +2,10 @@
  * windows, and what all groups agree on (vLLM, engine-semantics 1.4 and 1.9). Costs one look at each piece and extent. */
 #include "config.h"
 
-#include "sim/cache/cache.h"
+#include "sim/cache/prefix_lookup.h"
+
+#include "sim/cache/block_table.h"
+#include "sim/cache/extent.h"
 
 static bool is_full(const struct kv_engine_config *config, uint32_t group)
 {

@@ -1,6 +1,8 @@
 /* The exhaustive check (--check): what the fast path keeps in sums, counted again one by one. */
 #include "config.h"
 
+#include "sim/cache/block_table.h"
+#include "sim/cache/extent.h"
 #include "sim/engine/engine.h"
 
 #include "sim/engine/live_blocks.h"

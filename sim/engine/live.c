@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/cache/block_table.h"
+#include "sim/cache/extent.h"
 #include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"
 

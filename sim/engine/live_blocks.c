@@ -4,6 +4,8 @@
 
 #include "sim/engine/live_blocks.h"
 
+#include "sim/cache/block_table.h"
+#include "sim/cache/prefix_lookup.h"
 #include "sim/engine/live.h"
 
 static uint64_t blocks_for(const struct kv_engine *engine, uint64_t tokens)

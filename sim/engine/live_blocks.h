@@ -2,6 +2,7 @@
 #ifndef KV_SIM_ENGINE_LIVE_BLOCKS_H
 #define KV_SIM_ENGINE_LIVE_BLOCKS_H
 
+#include "sim/cache/prefix_lookup.h"
 #include "sim/engine/engine.h"
 
 /* Blocks that the pool would ever have to give it alone; more than usable = it can never finish. */

@@ -2,6 +2,9 @@
 
 #include "sim/engine/miss.h"
 
+#include "sim/cache/extent.h"
+#include "sim/cache/prefix_lookup.h"
+
 /* The path of one request while its missed tokens are told apart. */
 struct walk {
 	struct kv_misses *misses;

@@ -7,6 +7,7 @@
 #define KV_SIM_MISS_H
 
 #include "sim/cache/cache.h"
+#include "sim/cache/prefix_lookup.h"
 #include "sim/engine/seen.h"
 #include "sim/engine_config.h"
 #include "sim/record.h"

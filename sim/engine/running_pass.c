@@ -5,6 +5,7 @@
 #include "sim/engine/running_pass.h"
 
 #include "sim/base/memory.h"
+#include "sim/cache/eviction_order.h"
 #include "sim/engine/live.h"
 #include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"

@@ -9,6 +9,7 @@
 #include "sim/engine/steady.h"
 
 #include "sim/base/memory.h"
+#include "sim/cache/block_table.h"
 #include "sim/engine/live.h"
 #include "sim/engine/live_blocks.h"
 
