@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "results/duration.h"
 #include "results/facts.h"
 
 /* --- findings ----------------------------------------------------------------------------------------------------------- */
@@ -32,20 +33,6 @@ __attribute__((format(printf, 2, 3))) static void give_verdict(json_t *finding, 
 	va_start(args, format);
 	json_object_set_new(finding, "verdict", json_vsprintf(format, args));
 	va_end(args);
-}
-
-/* "250 ms", "12.5 s", "49 min", "3.2 h". */
-static const char *duration_text(char text[32], double ms)
-{
-	if (ms < 1000)
-		snprintf(text, 32, "%.3g ms", ms);
-	else if (ms < 120e3)
-		snprintf(text, 32, "%.3g s", ms / 1e3);
-	else if (ms < 7200e3)
-		snprintf(text, 32, "%.0f min", ms / 60e3);
-	else
-		snprintf(text, 32, "%.1f h", ms / 3600e3);
-	return text;
 }
 
 static double share(double part, double whole)
@@ -381,7 +368,7 @@ static void add_misses(const json_t *facts, json_t *finding, double queried)
 			char text[32];
 
 			say(finding, "evidence", "Half of what was evicted had been gone for %s or longer when it was asked for again.",
-			    duration_text(text, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p50")));
+			    kv_duration_text(text, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p50")));
 		}
 	}
 	add_example(facts, finding, main_miss(facts));
@@ -474,11 +461,11 @@ static void add_band(json_t *finding, const json_t *band)
 	for (int i = 0; i < PARTS; i++)
 		total += part_ms(ms, i);
 	used = (size_t)snprintf(line, sizeof line, "%s (%.0f requests): %s on average:", kv_facts_text(band, "band"),
-	                        kv_facts_number(band, "requests"), duration_text(text, total));
+	                        kv_facts_number(band, "requests"), kv_duration_text(text, total));
 	for (int i = 0; i < PARTS; i++)
 		if (share(part_ms(ms, i), total) >= 1 && used < sizeof line)
 			used += (size_t)snprintf(line + used, sizeof line - used, " %s %s (%.0f %%);", parts[i].key,
-			                         duration_text(text, part_ms(ms, i)), share(part_ms(ms, i), total));
+			                         kv_duration_text(text, part_ms(ms, i)), share(part_ms(ms, i), total));
 	line[strlen(line) - 1] = '.';
 	say(finding, "evidence", "%s", line);
 }
@@ -504,7 +491,7 @@ static void add_worst(const json_t *facts, json_t *finding)
 		char text[32];
 
 		say(finding, "evidence", "%zu. %s: %s, %.0f prompt tokens, %.0f %% of it in %s.", i + 1,
-		    kv_facts_text(request, "request_id"), duration_text(text, kv_facts_number(request, "ttft_ms")),
+		    kv_facts_text(request, "request_id"), kv_duration_text(text, kv_facts_number(request, "ttft_ms")),
 		    kv_facts_number(request, "prompt_tokens"), share(part_ms(ms, most), kv_facts_number(request, "ttft_ms")),
 		    parts[most].what);
 	}
@@ -548,11 +535,11 @@ static json_t *find_late_tokens(const json_t *facts)
 	if (share(part_ms(ms, second), mean) >= 20)
 		snprintf(rest, sizeof rest, ", %.0f %% %s", share(part_ms(ms, second), mean), parts[second].what);
 	give_verdict(finding, "First tokens took %s on average and %s at P99; %.0f %% of the mean is %s%s.",
-	             duration_text(average, mean), duration_text(tail, kv_facts_number(facts, "kvsim/p99_ttft_ms")),
+	             kv_duration_text(average, mean), kv_duration_text(tail, kv_facts_number(facts, "kvsim/p99_ttft_ms")),
 	             share(part_ms(ms, most), mean), parts[most].what, rest);
 	if (wait > 0)
 		say(finding, "evidence", "Before sending, clients waited %s on average for their own concurrency cap; that is not part "
-		    "of TTFT.", duration_text(average, wait));
+		    "of TTFT.", kv_duration_text(average, wait));
 	add_bands(facts, finding);
 	add_worst(facts, finding);
 	advise_part(finding, parts[most].key);

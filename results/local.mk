@@ -12,6 +12,7 @@ libkvsim_a_SOURCES += \
 	%D%/concurrency.c %D%/concurrency.h \
 	%D%/csv_text.c %D%/csv_text.h \
 	%D%/distribution.c %D%/distribution.h \
+	%D%/duration.c %D%/duration.h \
 	%D%/events_csv.c %D%/events_csv.h \
 	%D%/explain.c %D%/explain.h \
 	%D%/facts.c %D%/facts.h \

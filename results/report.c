@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "results/duration.h"
 #include "results/explain.h"
 #include "results/facts.h"
 #include "results/report_assets.h"
@@ -136,6 +137,24 @@ static void put_cell(struct kv_output *out, double value, int decimals)
 	kv_output_text(out, "</td>");
 }
 
+static void put_duration(struct kv_output *out, double ms)
+{
+	struct kv_duration_unit unit = kv_duration_unit_of(ms);
+
+	put_number(out, ms / unit.ms, 2);
+	kv_output_printf(out, "\u00a0%s", unit.name);
+}
+
+static void put_duration_cell(struct kv_output *out, double ms)
+{
+	kv_output_text(out, "<td>");
+	put_duration(out, ms);
+	kv_output_text(out, "</td>");
+}
+
+/* Instead of a number of decimals: the fact is in ms and is shown in the unit that suits it. */
+enum { AS_DURATION = -1 };
+
 /* The number of summary.json at `path`, which scripts and tests find by its name. */
 static void put_fact(struct kv_output *out, const json_t *facts, const char *path, int decimals)
 {
@@ -146,7 +165,10 @@ static void put_fact(struct kv_output *out, const json_t *facts, const char *pat
 		return;
 	}
 	kv_output_printf(out, "<td data-key=\"%s\">", path);
-	put_number(out, json_number_value(value), decimals);
+	if (decimals == AS_DURATION)
+		put_duration(out, json_number_value(value));
+	else
+		put_number(out, json_number_value(value), decimals);
 	kv_output_text(out, "</td>");
 }
 
@@ -260,17 +282,17 @@ static void put_latency_row(struct kv_output *out, const json_t *facts, const ch
 
 	begin_row(out, label);
 	snprintf(path, sizeof path, "%smean%s", prefix, suffix);
-	put_fact(out, facts, path, 2);
+	put_fact(out, facts, path, AS_DURATION);
 	for (int i = 0; i < PERCENTILE_COLUMNS; i++) {
 		snprintf(path, sizeof path, "%s%s%s", prefix, percentile_columns[i].key, suffix);
-		put_fact(out, facts, path, 2);
+		put_fact(out, facts, path, AS_DURATION);
 	}
 	end_row(out);
 }
 
 static void put_latencies(struct kv_output *out, const json_t *facts)
 {
-	begin_table(out, "Latencies in ms, of finished requests", "|mean|P50|P90|P95|P99|P99.9");
+	begin_table(out, "Latencies of finished requests", "|mean|P50|P90|P95|P99|P99.9");
 	put_latency_row(out, facts, "Time to first token (TTFT), from sending", "", "_ttft_ms");
 	put_latency_row(out, facts, "  retrieval", "kvsim/ttft_parts/retrieval/", "_ms");
 	put_latency_row(out, facts, "  + front end", "kvsim/ttft_parts/frontend/", "_ms");
@@ -413,11 +435,11 @@ static void put_charts(struct kv_output *out)
 	put_chart(out, "tokens", "Tokens computed a second", "Prefill and decode tokens.");
 	put_chart(out, "pressure", "Evicted blocks and preemptions a second", "Memory pressure.");
 	put_chart(out, "hits", "Prefix cache", "Prompt tokens looked up and hit, a second.");
-	put_chart(out, "ttft-time", "Time to first token by arrival", "Mean parts in ms, stacked, of requests that arrived in each interval.");
-	put_chart(out, "ttft-range", "Range of time to first token by arrival", "Mean, with the shortest and longest of each interval, in ms.");
+	put_chart(out, "ttft-time", "Time to first token by arrival", "Mean parts, stacked, of requests that arrived in each interval.");
+	put_chart(out, "ttft-range", "Range of time to first token by arrival", "Mean, with the shortest and longest of each interval.");
 	kv_output_text(out, "</div>\n<h3 class=\"group\">Distributions</h3>\n<div class=\"charts\">\n");
-	put_chart(out, "ttft-cdf", "Time to first token and its parts", "Share of requests up to a time in ms.");
-	put_chart(out, "token-cdf", "Time per output token and between tokens", "Share of requests (TPOT) and of gaps (ITL) up to a time in ms.");
+	put_chart(out, "ttft-cdf", "Time to first token and its parts", "Share of requests up to a time.");
+	put_chart(out, "token-cdf", "Time per output token and between tokens", "Share of requests (TPOT) and of gaps (ITL) up to a time.");
 	put_chart(out, "grid", "Time to first token by prompt length", "Each dot stands for the requests of a quarter octave either way; larger is more.");
 	put_chart(out, "misses", "Hit and missed prompt tokens by reason", "Share of the tokens that were looked up.");
 	kv_output_text(out, "</div>\n");
@@ -435,7 +457,7 @@ static void put_crowds(struct kv_output *out, const json_t *crowds, const char *
 	json_array_foreach(crowds, i, crowd)
 		total += kv_facts_number(crowd, "block_seconds");
 	begin_table(out, caption, "|requests|finished|prompt tokens|hit %|output tokens|preemptions|% of block-seconds|"
-	                          "mean queue ms|TTFT P50 ms|P95|P99");
+	                          "mean queue|TTFT P50|P95|P99");
 	json_array_foreach(crowds, i, crowd) {
 		const char *name = kv_facts_text(crowd, "name");
 		double prompt = kv_facts_number(crowd, "prompt_tokens");
@@ -448,10 +470,10 @@ static void put_crowds(struct kv_output *out, const json_t *crowds, const char *
 		put_cell(out, kv_facts_number(crowd, "output_tokens"), 0);
 		put_cell(out, kv_facts_number(crowd, "preemptions"), 0);
 		put_cell(out, total > 0 ? 100 * kv_facts_number(crowd, "block_seconds") / total : 0, 1);
-		put_cell(out, kv_facts_number(crowd, "mean_queue_ms"), 1);
-		put_cell(out, kv_facts_number(crowd, "p50_ttft_ms"), 1);
-		put_cell(out, kv_facts_number(crowd, "p95_ttft_ms"), 1);
-		put_cell(out, kv_facts_number(crowd, "p99_ttft_ms"), 1);
+		put_duration_cell(out, kv_facts_number(crowd, "mean_queue_ms"));
+		put_duration_cell(out, kv_facts_number(crowd, "p50_ttft_ms"));
+		put_duration_cell(out, kv_facts_number(crowd, "p95_ttft_ms"));
+		put_duration_cell(out, kv_facts_number(crowd, "p99_ttft_ms"));
 		end_row(out);
 	}
 	end_table(out);
@@ -462,7 +484,7 @@ static void put_worst(struct kv_output *out, const json_t *worst)
 	const json_t *request;
 	size_t i;
 
-	begin_table(out, "The latest first tokens, in ms", "request|tenant|prompt tokens|hit|TTFT|retrieval|front end|queue: blocks|"
+	begin_table(out, "The latest first tokens", "request|tenant|prompt tokens|hit|TTFT|retrieval|front end|queue: blocks|"
 	                                                  "queue: slots|queue: compute|own prefill|others' prefill|preempted");
 	json_array_foreach(worst, i, request) {
 		static const char *const parts[] = {
@@ -476,9 +498,9 @@ static void put_worst(struct kv_output *out, const json_t *worst)
 		kv_output_text(out, "</td>");
 		put_cell(out, kv_facts_number(request, "prompt_tokens"), 0);
 		put_cell(out, kv_facts_number(request, "cached_tokens"), 0);
-		put_cell(out, kv_facts_number(request, "ttft_ms"), 1);
+		put_duration_cell(out, kv_facts_number(request, "ttft_ms"));
 		for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
-			put_cell(out, kv_facts_number(request, parts[p]), 1);
+			put_duration_cell(out, kv_facts_number(request, parts[p]));
 		end_row(out);
 	}
 	end_table(out);

@@ -130,6 +130,9 @@ CLEANFILES += %D%/guide_policy.c %D%/guide_cases.h
 KV_CHECK_TESTS += test_distribution
 test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
 
+KV_CHECK_TESTS += test_duration
+test_duration_SOURCES = %D%/test_duration.c %D%/support.h
+
 KV_CHECK_TESTS += test_first_token
 test_first_token_SOURCES = %D%/test_first_token.c %D%/support.h
 

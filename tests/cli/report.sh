@@ -57,7 +57,9 @@ for key, text in cells:
     value = summary
     for name in key.split("/"):
         value = value[name]
-    shown = text.replace("\u2009", "").replace("\u2212", "-")
+    shown, _, unit = text.replace("\u2009", "").replace("\u2212", "-").replace("&nbsp;", "\u00a0").partition("\u00a0")
+    value /= {"": 1, "ms": 1, "s": 1e3, "min": 6e4, "h": 3.6e6}[unit]
+    assert (unit != "") == key.endswith("_ms") and value < {"ms": 1000, "s": 120, "min": 120}.get(unit, 1e99), (key, text, value)
     decimals = len(shown.partition(".")[2])
     assert abs(float(shown) - value) <= 0.500001 * 10 ** -decimals, (key, text, value)
 PYTHON
