@@ -9,6 +9,7 @@
 
 #include "results/duration.h"
 #include "results/facts.h"
+#include "sim/base/quantity.h"
 
 /* --- findings ----------------------------------------------------------------------------------------------------------- */
 
@@ -35,9 +36,36 @@ __attribute__((format(printf, 2, 3))) static void give_verdict(json_t *finding, 
 	va_end(args);
 }
 
+__attribute__((format(printf, 2, 3))) static void add_to_verdict(json_t *finding, const char *format, ...)
+{
+	va_list args;
+	json_t *more;
+
+	va_start(args, format);
+	more = json_vsprintf(format, args);
+	va_end(args);
+	give_verdict(finding, "%s %s", kv_facts_text(finding, "verdict"), json_string_value(more));
+	json_decref(more);
+}
+
 static double share(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : 0;
+}
+
+#define SETTING_ROOM 64
+
+/* A resolved setting, to be put behind its name: " (here 2048)"; "" where the run does not say it. */
+static const char *setting_text(char text[SETTING_ROOM], const json_t *facts, const char *name)
+{
+	char path[64], digits[KV_QUANTITY_MAX];
+
+	snprintf(path, sizeof path, "kvsim/%s", name);
+	if (json_is_number(kv_facts_at(facts, path)))
+		snprintf(text, SETTING_ROOM, " (here %s)", kv_format_double(kv_facts_number(facts, path), digits));
+	else
+		text[0] = '\0';
+	return text;
 }
 
 /* --- what was exhausted ------------------------------------------------------------------------------------------------- */
@@ -47,11 +75,26 @@ enum resource { BLOCKS, SLOTS, BUDGET, RESOURCES };
 static const struct {
 	const char *key;   /* under kvsim/queue_waits_for */
 	const char *what;
+	const char *setting;  /* that limits it; NULL = several */
 } resources[RESOURCES] = {
-	{"blocks", "KV cache blocks"},
-	{"sequence_slots", "sequence slots (max_num_seqs)"},
-	{"token_budget", "compute (the token budget of each step, max_num_batched_tokens)"}
+	{"blocks", "KV cache blocks", NULL},
+	{"sequence_slots", "sequence slots", "max_num_seqs"},
+	{"token_budget", "compute (the token budget of each step)", "max_num_batched_tokens"}
 };
+
+#define RESOURCE_ROOM 160
+
+/* "sequence slots, max_num_seqs (here 256),". */
+static const char *resource_text(char text[RESOURCE_ROOM], const json_t *facts, enum resource resource)
+{
+	const char *setting = resources[resource].setting;
+	char value[SETTING_ROOM];
+
+	if (setting == NULL)
+		return resources[resource].what;
+	snprintf(text, RESOURCE_ROOM, "%s, %s%s,", resources[resource].what, setting, setting_text(value, facts, setting));
+	return text;
+}
 
 static double bound_share(const json_t *facts, enum resource resource)
 {
@@ -101,21 +144,33 @@ static void add_occupancy(const json_t *facts, json_t *finding)
 	    share(kv_facts_number(facts, "kvsim/mean_free_blocks"), pool));
 }
 
-/* An open load that takes longer to serve than to arrive. */
+/* An open load that takes longer to serve than to arrive, and not for one long request at its end: somebody waited most
+ * of the time. */
+static bool is_overloaded(const json_t *facts)
+{
+	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
+	double waited = bound_share(facts, BLOCKS) + bound_share(facts, SLOTS) + bound_share(facts, BUDGET);
+
+	return arrived > 0 && kv_facts_number(facts, "kvsim/simulated_s") > 1.2 * arrived && waited >= 50 &&
+	       !json_is_true(kv_facts_at(facts, "kvsim/stalled")) && !json_is_true(kv_facts_at(facts, "kvsim/partial"));
+}
+
 static void add_overload(const json_t *facts, json_t *finding)
 {
 	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
 	double ended = kv_facts_number(facts, "kvsim/simulated_s");
+	char arrivals[32], serving[32];
 
-	if (arrived > 0 && ended > 1.2 * arrived && !json_is_true(kv_facts_at(facts, "kvsim/stalled")))
-		say(finding, "evidence", "Overload: the requests arrived within %.0f s and took %.0f s to serve, so the load is about "
-		    "%.1f times what this deployment can do.", arrived, ended, ended / arrived);
+	if (is_overloaded(facts))
+		add_to_verdict(finding, "Overloaded: %s of arrivals took %s to serve, so the load is about %.1f times what this "
+		               "deployment serves.", kv_duration_text(arrivals, 1000 * arrived),
+		               kv_duration_text(serving, 1000 * ended), ended / arrived);
 }
 
 static void add_queue(const json_t *facts, json_t *finding)
 {
 	say(finding, "evidence", "The queue waited for KV cache blocks during %.1f %% of the time, for sequence slots %.1f %%, for "
-	    "a step with tokens left %.1f %%. %.1f requests ran on average, %.0f at most; %.0f were in flight at most.",
+	    "room in the token budget of a step %.1f %%. %.1f requests ran on average, %.0f at most; %.0f were in flight at most.",
 	    bound_share(facts, BLOCKS), bound_share(facts, SLOTS), bound_share(facts, BUDGET),
 	    kv_facts_number(facts, "kvsim/mean_running"), kv_facts_number(facts, "kvsim/peak_running"),
 	    kv_facts_number(facts, "max_concurrent_requests"));
@@ -202,16 +257,18 @@ static void advise_blocks(const json_t *facts, json_t *finding)
 {
 	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
 	double unfilled = kv_facts_number(facts, "kvsim/mean_reserved_blocks") + kv_facts_number(facts, "kvsim/mean_waste_blocks");
+	char utilization[SETTING_ROOM];
 
-	say(finding, "change", "More blocks: more or larger GPUs, a higher --gpu-memory-utilization, an fp8 KV cache "
-	    "(--kv-cache-dtype), quantized weights.");
+	say(finding, "change", "More blocks: more or larger GPUs, a higher --gpu-memory-utilization%s, an fp8 KV cache "
+	    "(--kv-cache-dtype), quantized weights.", setting_text(utilization, facts, "gpu_memory_utilization"));
 	say(finding, "change", "Fewer blocks a request: the few long ones named in the evidence decide; a smaller --max-model-len, or a replica "
 	    "of their own, takes them out of the others' way.");
 	if (share(unfilled, pinned) > 20)
 		say(finding, "change", "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer to the "
 		    "true length (--default-max-tokens).", share(unfilled, pinned));
 	advise_allowance(facts, finding);
-	say(finding, "change", "Fewer requests at once: a lower arrival rate, or a client-side cap (--max-concurrency).");
+	say(finding, "change", "Fewer requests at once: a lower arrival rate. A client-side cap (--max-concurrency) moves the "
+	    "wait to the client, before sending, where TTFT does not count it; it does not end it.");
 }
 
 /* A queue for compute gets shorter with the cache only where hits save computing. */
@@ -229,15 +286,19 @@ static void advise_cache_for_compute(const json_t *facts, json_t *finding)
 
 static void advise(const json_t *facts, json_t *finding, enum resource resource)
 {
+	char value[SETTING_ROOM];
+
 	if (resource == BLOCKS) {
 		advise_blocks(facts, finding);
 	} else if (resource == SLOTS) {
-		say(finding, "change", "Raise --max-num-seqs: the pool still had %.1f %% free or reusable on average.",
-		    100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks")));
+		say(finding, "change", "Raise --max-num-seqs%s: the pool still had %.1f %% free or reusable on average.",
+		    setting_text(value, facts, "max_num_seqs"), 100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks")));
 		say(finding, "change", "Waits for slots do not get shorter with more KV cache.");
 	} else if (resource == BUDGET) {
-		say(finding, "change", "More compute: more or faster GPUs, or a larger --max-num-batched-tokens if longer steps are "
-		    "acceptable for decoding requests.");
+		say(finding, "change", "More compute: more or faster GPUs.");
+		say(finding, "change", "Larger steps: a larger --max-num-batched-tokens%s computes no faster, but spreads what each step "
+		    "costs over more tokens; decoding requests wait longer for each step.",
+		    setting_text(value, facts, "max_num_batched_tokens"));
 		say(finding, "change", "Less to compute: more prefix hits (see the next question), shorter prompts.");
 		advise_cache_for_compute(facts, finding);
 	} else {
@@ -270,6 +331,7 @@ static json_t *find_exhausted(const json_t *facts)
 	json_t *finding = new_finding("What was exhausted?");
 	enum resource resource = binding_resource(facts);
 	enum resource second = second_resource(facts, resource);
+	char first_text[RESOURCE_ROOM], second_text[RESOURCE_ROOM];
 
 	if (json_is_true(kv_facts_at(facts, "kvsim/stalled")))
 		judge_stopped(facts, finding);
@@ -277,12 +339,12 @@ static json_t *find_exhausted(const json_t *facts)
 		give_verdict(finding, "Nothing: the queue was empty for %.1f %% of the time.",
 		             100 - bound_share(facts, BLOCKS) - bound_share(facts, SLOTS) - bound_share(facts, BUDGET));
 	else if (second == RESOURCES)
-		give_verdict(finding, "The queue waited for %s during %.1f %% of the time.", resources[resource].what,
+		give_verdict(finding, "The queue waited for %s during %.1f %% of the time.", resource_text(first_text, facts, resource),
 		             bound_share(facts, resource));
 	else
 		give_verdict(finding, "Two things: the queue waited for %s during %.1f %% of the time, and for %s during %.1f %%.",
-		             resources[resource].what, bound_share(facts, resource), resources[second].what,
-		             bound_share(facts, second));
+		             resource_text(first_text, facts, resource), bound_share(facts, resource),
+		             resource_text(second_text, facts, second), bound_share(facts, second));
 	add_overload(facts, finding);
 	add_queue(facts, finding);
 	add_occupancy(facts, finding);

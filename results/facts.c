@@ -127,6 +127,22 @@ static void set_metrics(json_t *object, const struct kv_summary *summary, const 
 
 /* --- kvsim -------------------------------------------------------------------------------------------------------------- */
 
+/* Settings that the findings name, as resolved. */
+static void set_settings(json_t *object, const json_t *scenario)
+{
+	static const char *const names[] = {"max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"};
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		char key[64];
+		json_t *value;
+
+		snprintf(key, sizeof key, "engine.%s", names[i]);
+		value = json_object_get(json_object_get(scenario, key), "value");
+		if (json_is_number(value))
+			json_object_set(object, names[i], value);
+	}
+}
+
 static void set_engine(json_t *object, const struct kv_run_info *info)
 {
 	json_t *policies;
@@ -150,6 +166,7 @@ static void set_engine(json_t *object, const struct kv_run_info *info)
 	set_count(object, "kv_bytes_per_token", info->kv_bytes_per_token);
 	set_count(object, "kv_cache_bytes", info->kv_cache_bytes);
 	set_count(object, "max_model_len", info->max_model_len);
+	set_settings(object, info->scenario);
 	set_text(object, "pool_source", info->pool_source);
 	set(object, "trace_has_prefixes", json_boolean(info->trace_has_prefixes));
 	set_text(object, "initial_cache", info->warm_trace != NULL ? "warm" : "cold");

@@ -133,6 +133,9 @@ test_distribution_SOURCES = %D%/test_distribution.c %D%/support.h
 KV_CHECK_TESTS += test_duration
 test_duration_SOURCES = %D%/test_duration.c %D%/support.h
 
+KV_CHECK_TESTS += test_explain
+test_explain_SOURCES = %D%/test_explain.c %D%/support.h
+
 KV_CHECK_TESTS += test_first_token
 test_first_token_SOURCES = %D%/test_first_token.c %D%/support.h
 

@@ -1,0 +1,96 @@
+/* What to look at, from facts made by hand. */
+#include "config.h"
+
+#include <string.h>
+
+#include <jansson.h>
+
+#include "results/explain.h"
+#include "results/facts.h"
+#include "tests/support.h"
+
+static json_t *facts;
+
+static void set_up(void)
+{
+	facts = json_pack("{s {s {s f s f s f} s i s i s i s f s f s []}}", "kvsim", "queue_waits_for", "blocks", 0.5,
+	                  "sequence_slots", 0.0, "token_budget", 0.4, "max_num_seqs", 256, "max_num_batched_tokens", 2048,
+	                  "usable_blocks", 100, "simulated_s", 950.0, "last_arrival_s", 100.0, "ttft_bands");
+	ck_assert_ptr_nonnull(facts);
+}
+
+static void tear_down(void)
+{
+	json_decref(facts);
+}
+
+static void set_fact(const char *key, json_t *value)
+{
+	json_object_set_new(json_object_get(facts, "kvsim"), key, value);
+}
+
+static const json_t *finding(size_t number)
+{
+	kv_explain_add(facts);
+	return json_array_get(kv_facts_at(facts, "kvsim/what_to_look_at"), number);
+}
+
+/* How many lines of the list hold the text. */
+static int lines_with(const json_t *list, const char *text)
+{
+	const json_t *line;
+	size_t i;
+	int count = 0;
+
+	json_array_foreach(list, i, line)
+		count += strstr(json_string_value(line), text) != NULL;
+	return count;
+}
+
+#define CHECK_HOLDS(text, part) ck_assert_msg(strstr(text, part) != NULL, "not in: %s", text)
+
+START_TEST(an_overloaded_run_says_how_many_times_the_capacity)
+{
+	const char *verdict = kv_facts_text(finding(0), "verdict");
+
+	CHECK_HOLDS(verdict, "100 s of arrivals took 16 min to serve");
+	CHECK_HOLDS(verdict, "about 9.5 times");
+}
+END_TEST
+
+START_TEST(a_long_last_request_is_no_overload)
+{
+	set_fact("queue_waits_for", json_pack("{s f s f}", "blocks", 0.2, "token_budget", 0.1));
+	ck_assert_ptr_null(strstr(kv_facts_text(finding(0), "verdict"), "Overloaded"));
+}
+END_TEST
+
+START_TEST(settings_stand_where_they_are_named)
+{
+	CHECK_HOLDS(kv_facts_text(finding(0), "verdict"), "max_num_batched_tokens (here 2048)");
+	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "change"), "--max-num-batched-tokens (here 2048)"), 1);
+}
+END_TEST
+
+START_TEST(larger_steps_are_not_more_compute)
+{
+	const json_t *change = kv_facts_at(finding(0), "change");
+
+	ck_assert_int_eq(lines_with(change, "More compute: more or faster GPUs."), 1);
+	ck_assert_int_eq(lines_with(change, "--max-concurrency) moves the wait to the client"), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("explain");
+	TCase *tc = tcase_create("findings");
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, an_overloaded_run_says_how_many_times_the_capacity);
+	tcase_add_test(tc, a_long_last_request_is_no_overload);
+	tcase_add_test(tc, settings_stand_where_they_are_named);
+	tcase_add_test(tc, larger_steps_are_not_more_compute);
+	suite_add_tcase(suite, tc);
+	return kv_run_suite(suite);
+}
