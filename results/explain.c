@@ -138,8 +138,9 @@ static void add_occupancy(const json_t *facts, json_t *finding)
 	say(finding, "evidence", "Live requests pinned %.1f %% of the pool of %.0f blocks on average and %.1f %% at the peak, "
 	    "first reached at %.1f s.", share(pinned, pool), pool,
 	    share(kv_facts_number(facts, "kvsim/peak_pinned_blocks"), pool), kv_facts_number(facts, "kvsim/peak_pinned_s"));
-	say(finding, "evidence", "Of what was pinned, %.1f %% was reserved but not yet filled and %.1f %% was allocation waste; "
-	    "%.1f %% of the pool was cached for reuse and %.1f %% free.", share(reserved, pinned), share(waste, pinned),
+	say(finding, "evidence", "Of the pinned slots, %.1f %% were reserved and not yet filled, %.1f %% were allocation waste.",
+	    share(reserved, pinned), share(waste, pinned));
+	say(finding, "evidence", "The rest of the pool: %.1f %% of it was cached for reuse and %.1f %% free, on average.",
 	    share(kv_facts_number(facts, "kvsim/mean_cached_blocks"), pool),
 	    share(kv_facts_number(facts, "kvsim/mean_free_blocks"), pool));
 }
@@ -184,36 +185,100 @@ static double taken(const json_t *crowd, enum resource resource)
 	return kv_facts_number(crowd, "block_seconds");
 }
 
-/* The class of prompt lengths, or the tenant, that took most. */
-static void add_takers(const json_t *facts, json_t *finding, enum resource resource, const char *path, const char *label)
+/* What was taken, in the words of the evidence. */
+static const char *taken_text(enum resource resource)
 {
-	const json_t *crowds = kv_facts_at(facts, path);
-	double total = 0, most = 0, requests = 0;
+	return resource == BUDGET ? "prompt tokens that had to be computed" : "block-seconds";
+}
+
+static double total_of(const json_t *crowds, enum resource resource)
+{
+	const json_t *crowd;
+	double total = 0;
+	size_t i;
+
+	json_array_foreach(crowds, i, crowd)
+		total += taken(crowd, resource);
+	return total;
+}
+
+static double requests_of(const json_t *crowds)
+{
+	const json_t *crowd;
+	double requests = 0;
+	size_t i;
+
+	json_array_foreach(crowds, i, crowd)
+		requests += kv_facts_number(crowd, "requests");
+	return requests;
+}
+
+/* The crowd that took most, in all or by request; NULL if nobody took anything. */
+static const json_t *main_taker(const json_t *crowds, enum resource resource, bool by_request)
+{
 	const json_t *largest = NULL, *crowd;
+	double most = 0;
 	size_t i;
 
 	json_array_foreach(crowds, i, crowd) {
-		double held = taken(crowd, resource);
+		double held = taken(crowd, resource) / (by_request ? kv_facts_number(crowd, "requests") : 1);
 
-		total += held;
-		requests += kv_facts_number(crowd, "requests");
 		if (held > most) {
 			most = held;
 			largest = crowd;
 		}
 	}
-	if (largest == NULL || json_array_size(crowds) < 2)
-		return;
-	say(finding, "evidence", "%s %s took most: %.0f %% of all %s, with %.0f %% of the requests.", label,
-	    kv_facts_text(largest, "name"), share(most, total),
-	    resource == BUDGET ? "prompt tokens that had to be computed" : "block-seconds",
-	    share(kv_facts_number(largest, "requests"), requests));
+	return largest;
 }
 
-static void add_all_takers(const json_t *facts, json_t *finding, enum resource resource)
+/* The class of prompt lengths, or the tenant, that took most of what was short; of two things in one line if it is the
+ * same for both. */
+static void add_takers(const json_t *facts, json_t *finding, const enum resource short_of[2], const char *path, const char *label)
 {
-	add_takers(facts, finding, resource, "kvsim/length_classes", "Prompts of");
-	add_takers(facts, finding, resource, "kvsim/tenants", "Tenant");
+	const json_t *crowds = kv_facts_at(facts, path);
+	const json_t *first = main_taker(crowds, short_of[0], false);
+	const json_t *second = short_of[1] != RESOURCES ? main_taker(crowds, short_of[1], false) : NULL;
+	char also[96] = "";
+
+	if (first == NULL || json_array_size(crowds) < 2)
+		return;
+	if (first == second)
+		snprintf(also, sizeof also, " and %.0f %% of all %s", share(taken(first, short_of[1]), total_of(crowds, short_of[1])),
+		         taken_text(short_of[1]));
+	say(finding, "evidence", "Most went to %s %s: %.0f %% of all %s%s, with %.0f %% of the requests.", label,
+	    kv_facts_text(first, "name"), share(taken(first, short_of[0]), total_of(crowds, short_of[0])), taken_text(short_of[0]),
+	    also, share(kv_facts_number(first, "requests"), requests_of(crowds)));
+	if (second != NULL && second != first)
+		say(finding, "evidence", "Most %s went to %s %s: %.0f %%, with %.0f %% of the requests.", taken_text(short_of[1]),
+		    label, kv_facts_text(second, "name"), share(taken(second, short_of[1]), total_of(crowds, short_of[1])),
+		    share(kv_facts_number(second, "requests"), requests_of(crowds)));
+}
+
+/* The class whose requests weigh most each: few may hold what many wait for. */
+static void add_heaviest(const json_t *facts, json_t *finding)
+{
+	const json_t *classes = kv_facts_at(facts, "kvsim/length_classes");
+	const json_t *heaviest = main_taker(classes, BLOCKS, true);
+	double each, mean;
+
+	if (heaviest == NULL || json_array_size(classes) < 2)
+		return;
+	each = taken(heaviest, BLOCKS) / kv_facts_number(heaviest, "requests");
+	mean = total_of(classes, BLOCKS) / requests_of(classes);
+	say(finding, "evidence", "A request weighed most among prompts of %s: %.1f times the block-seconds of the mean request; %.0f %% "
+	    "of the requests, %.0f %% of all block-seconds.", kv_facts_text(heaviest, "name"), each / mean,
+	    share(kv_facts_number(heaviest, "requests"), requests_of(classes)),
+	    share(taken(heaviest, BLOCKS), total_of(classes, BLOCKS)));
+}
+
+static void add_all_takers(const json_t *facts, json_t *finding, enum resource first, enum resource second)
+{
+	const enum resource short_of[2] = {first, second};
+
+	add_takers(facts, finding, short_of, "kvsim/length_classes", "prompts of");
+	add_takers(facts, finding, short_of, "kvsim/tenants", "tenant");
+	if (first == BLOCKS || second == BLOCKS)
+		add_heaviest(facts, finding);
 }
 
 static void add_largest(const json_t *facts, json_t *finding)
@@ -257,12 +322,15 @@ static void advise_blocks(const json_t *facts, json_t *finding)
 {
 	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
 	double unfilled = kv_facts_number(facts, "kvsim/mean_reserved_blocks") + kv_facts_number(facts, "kvsim/mean_waste_blocks");
+	const json_t *classes = kv_facts_at(facts, "kvsim/length_classes");
+	const json_t *heaviest = main_taker(classes, BLOCKS, true);
 	char utilization[SETTING_ROOM];
 
 	say(finding, "change", "More blocks: more or larger GPUs, a higher --gpu-memory-utilization%s, an fp8 KV cache "
 	    "(--kv-cache-dtype), quantized weights.", setting_text(utilization, facts, "gpu_memory_utilization"));
-	say(finding, "change", "Fewer blocks a request: the few long ones named in the evidence decide; a smaller --max-model-len, or a replica "
-	    "of their own, takes them out of the others' way.");
+	if (heaviest != NULL && json_array_size(classes) > 1)
+		say(finding, "change", "Fewer blocks a request: those of prompts of %s weigh most each (see the evidence); a smaller "
+		    "--max-model-len, or a replica of their own, takes them out of the others' way.", kv_facts_text(heaviest, "name"));
 	if (share(unfilled, pinned) > 20)
 		say(finding, "change", "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer to the "
 		    "true length (--default-max-tokens).", share(unfilled, pinned));
@@ -348,9 +416,7 @@ static json_t *find_exhausted(const json_t *facts)
 	add_overload(facts, finding);
 	add_queue(facts, finding);
 	add_occupancy(facts, finding);
-	add_all_takers(facts, finding, resource);
-	if (second != RESOURCES)
-		add_all_takers(facts, finding, second);
+	add_all_takers(facts, finding, resource, second);
 	add_largest(facts, finding);
 	add_preemptions(facts, finding);
 	advise(facts, finding, resource);
@@ -542,6 +608,15 @@ static void add_bands(const json_t *facts, json_t *finding)
 			add_band(finding, band);
 }
 
+/* Said once, for all shares below it. */
+static void add_queue_rule(json_t *finding, const json_t *ms)
+{
+	if (kv_facts_number(ms, "queue_blocks") + kv_facts_number(ms, "queue_sequence_slots") +
+	    kv_facts_number(ms, "queue_token_budget") > 0)
+		say(finding, "evidence", "Time in the queue is charged to what the head of the queue lacked at each moment, for all behind "
+		    "it as well: it says what held the queue up, not what each request needed.");
+}
+
 static void add_worst(const json_t *facts, json_t *finding)
 {
 	const json_t *request;
@@ -559,14 +634,18 @@ static void add_worst(const json_t *facts, json_t *finding)
 	}
 }
 
+static bool is_queue_for_memory_or_compute(const char *part)
+{
+	return strcmp(part, "queue_blocks") == 0 || strcmp(part, "queue_token_budget") == 0;
+}
+
 static void advise_part(json_t *finding, const char *part)
 {
-	if (strcmp(part, "queue_blocks") == 0)
-		say(finding, "change", "Waiting for blocks: what helps stands under what was exhausted.");
+	if (is_queue_for_memory_or_compute(part))
+		say(finding, "change", "Waiting for %s: what helps stands under what was exhausted.",
+		    strcmp(part, "queue_blocks") == 0 ? "blocks" : "compute");
 	else if (strcmp(part, "queue_sequence_slots") == 0)
 		say(finding, "change", "Waiting for sequence slots: raise --max-num-seqs. More KV cache would not shorten it.");
-	else if (strcmp(part, "queue_token_budget") == 0)
-		say(finding, "change", "Waiting for compute: what helps stands under what was exhausted.");
 	else if (strcmp(part, "prefill_own") == 0)
 		say(finding, "change", "Computing the prompt itself dominates: more or faster GPUs, more prefix hits, shorter prompts.");
 	else if (strcmp(part, "prefill_others") == 0)
@@ -576,6 +655,17 @@ static void advise_part(json_t *finding, const char *part)
 		say(finding, "change", "Preemptions dominate: admit less (--watermark, --admission no-evict) or add blocks.");
 	else
 		say(finding, "change", "The time lies before the engine: %s.", part);
+}
+
+static void advise_parts(json_t *finding, const char *first, const char *second)
+{
+	if (second != NULL && is_queue_for_memory_or_compute(first) && is_queue_for_memory_or_compute(second)) {
+		say(finding, "change", "Waiting for blocks and for compute: what helps stands under what was exhausted.");
+		return;
+	}
+	advise_part(finding, first);
+	if (second != NULL)
+		advise_part(finding, second);
 }
 
 static json_t *find_late_tokens(const json_t *facts)
@@ -602,11 +692,10 @@ static json_t *find_late_tokens(const json_t *facts)
 	if (wait > 0)
 		say(finding, "evidence", "Before sending, clients waited %s on average for their own concurrency cap; that is not part "
 		    "of TTFT.", kv_duration_text(average, wait));
+	add_queue_rule(finding, ms);
 	add_bands(facts, finding);
 	add_worst(facts, finding);
-	advise_part(finding, parts[most].key);
-	if (rest[0] != '\0')
-		advise_part(finding, parts[second].key);
+	advise_parts(finding, parts[most].key, rest[0] != '\0' ? parts[second].key : NULL);
 	return finding;
 }
 

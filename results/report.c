@@ -325,8 +325,8 @@ static void put_load(struct kv_output *out, const json_t *facts)
 	put_fact_row(out, facts, "Most requests in flight", "max_concurrent_requests", 0);
 	put_fact_row(out, facts, "Most requests running", "kvsim/peak_running", 0);
 	put_fact_row(out, facts, "Requests running, mean", "kvsim/concurrency/mean_running", 2);
-	put_fact_row(out, facts, "Promised: pool / mean length", "kvsim/concurrency/by_mean_length", 2);
-	put_fact_row(out, facts, "Promised: pool / max_model_len", "kvsim/concurrency/by_max_model_len", 2);
+	put_fact_row(out, facts, "Promised by division: pool tokens / mean tokens a request", "kvsim/concurrency/by_mean_length", 2);
+	put_fact_row(out, facts, "Promised by division: pool tokens / max_model_len", "kvsim/concurrency/by_max_model_len", 2);
 	put_fact_row(out, facts, "Engine steps", "kvsim/steps", 0);
 	end_table(out);
 }
@@ -456,7 +456,7 @@ static void put_crowds(struct kv_output *out, const json_t *crowds, const char *
 
 	json_array_foreach(crowds, i, crowd)
 		total += kv_facts_number(crowd, "block_seconds");
-	begin_table(out, caption, "|requests|finished|prompt tokens|hit %|output tokens|preemptions|% of block-seconds|"
+	begin_table(out, caption, "|requests|finished|prompt tokens|hit %|output tokens|preemptions|% of block-seconds|block-seconds each|"
 	                          "mean queue|TTFT P50|P95|P99");
 	json_array_foreach(crowds, i, crowd) {
 		const char *name = kv_facts_text(crowd, "name");
@@ -470,6 +470,7 @@ static void put_crowds(struct kv_output *out, const json_t *crowds, const char *
 		put_cell(out, kv_facts_number(crowd, "output_tokens"), 0);
 		put_cell(out, kv_facts_number(crowd, "preemptions"), 0);
 		put_cell(out, total > 0 ? 100 * kv_facts_number(crowd, "block_seconds") / total : 0, 1);
+		put_cell(out, kv_facts_number(crowd, "block_seconds") / kv_facts_number(crowd, "requests"), 0);
 		put_duration_cell(out, kv_facts_number(crowd, "mean_queue_ms"));
 		put_duration_cell(out, kv_facts_number(crowd, "p50_ttft_ms"));
 		put_duration_cell(out, kv_facts_number(crowd, "p95_ttft_ms"));
@@ -604,7 +605,8 @@ static void put_definitions(struct kv_output *out)
 		"<h3>Definitions</h3><dl>"
 		"<dt>TTFT</dt><dd>First token minus sending = retrieval + front end + queue + prefill. What a client waits for its own "
 		"concurrency cap lies before sending and is not part of it. The queue ends at the first admission; prefill runs from "
-		"there to the first token and contains any preempted time.</dd>"
+		"there to the first token and contains any preempted time. Time in the queue is charged to what the head of the queue "
+		"lacked, for all behind it as well.</dd>"
 		"<dt>TPOT</dt><dd>(End to end − TTFT) / (output tokens − 1), requests of at least two output tokens.</dd>"
 		"<dt>ITL</dt><dd>Every gap between two tokens of a request, pooled over requests.</dd>"
 		"<dt>Pinned, cached, free</dt><dd>Blocks held by live requests; reusable but held by nobody; neither. Engines print "
@@ -613,6 +615,9 @@ static void put_definitions(struct kv_output *out)
 		"will fill.</dd>"
 		"<dt>Hit</dt><dd>A prompt token whose computed state was reusable at the request's first admission. It is no proof that "
 		"the content is current, nor that the reader was allowed to have it.</dd>"
+		"<dt>Promised by division</dt><dd>Requests that would fit at once if each held all its tokens (prompt and output: the "
+		"mean of finished ones, or max_model_len) for all its life and nothing were shared. Requests running beside it is what "
+		"was admitted.</dd>"
 		"<dt>Block-seconds</dt><dd>Blocks times the time they are pinned; a shared block is charged to its earliest holder.</dd>"
 		"<dt>Percentiles</dt><dd>Linear interpolation, numpy's default; exact up to a million requests, else and for ITL within "
 		"0.1 %.</dd></dl>\n");

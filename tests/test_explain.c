@@ -81,6 +81,36 @@ START_TEST(larger_steps_are_not_more_compute)
 }
 END_TEST
 
+static json_t *crowd(const char *name, int requests, double block_seconds, int tokens)
+{
+	return json_pack("{ss si sf si si}", "name", name, "requests", requests, "block_seconds", block_seconds, "prompt_tokens",
+	                 tokens, "cached_tokens", 0);
+}
+
+/* 90 requests hold 540 block-seconds, 6 each; 10 hold 460, 46 each: 4.6 times the mean of 10. */
+START_TEST(the_heaviest_class_by_request_is_named_beside_the_largest)
+{
+	const json_t *evidence;
+
+	set_fact("length_classes", json_pack("[oo]", crowd("1k to 2k", 90, 540, 900), crowd("8k to 16k", 10, 460, 100)));
+	evidence = kv_facts_at(finding(0), "evidence");
+	ck_assert_int_eq(lines_with(evidence, "Most went to prompts of 1k to 2k: 54 % of all block-seconds and 90 % of all prompt "
+	                            "tokens that had to be computed, with 90 % of the requests."), 1);
+	ck_assert_int_eq(lines_with(evidence, "among prompts of 8k to 16k: 4.6 times the block-seconds of the mean request; 10 % of the "
+	                            "requests, 46 % of all block-seconds."), 1);
+	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "change"), "prompts of 8k to 16k weigh most each"), 1);
+}
+END_TEST
+
+START_TEST(different_takers_of_two_things_have_a_line_each)
+{
+	set_fact("length_classes", json_pack("[oo]", crowd("1k to 2k", 50, 600, 100), crowd("8k to 16k", 50, 400, 900)));
+	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "evidence"), "Most went to prompts of 1k to 2k: 60 %"), 1);
+	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "evidence"),
+	                            "Most prompt tokens that had to be computed went to prompts of 8k to 16k: 90 %"), 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("explain");
@@ -91,6 +121,8 @@ int main(void)
 	tcase_add_test(tc, a_long_last_request_is_no_overload);
 	tcase_add_test(tc, settings_stand_where_they_are_named);
 	tcase_add_test(tc, larger_steps_are_not_more_compute);
+	tcase_add_test(tc, the_heaviest_class_by_request_is_named_beside_the_largest);
+	tcase_add_test(tc, different_takers_of_two_things_have_a_line_each);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }
