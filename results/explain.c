@@ -347,7 +347,7 @@ static void advise_cache_for_compute(const json_t *facts, json_t *finding)
 
 	if (evicted >= 5)
 		say(finding, "change", "Waits for compute get shorter with more KV cache only through hits: %.1f %% of the prompt tokens "
-		    "had been evicted and were computed again.", evicted);
+		    "had been evicted and were computed again. Whether a larger pool keeps them, the next question says.", evicted);
 	else
 		say(finding, "change", "Waits for compute do not get shorter with more KV cache.");
 }
@@ -360,7 +360,8 @@ static void advise(const json_t *facts, json_t *finding, enum resource resource)
 		advise_blocks(facts, finding);
 	} else if (resource == SLOTS) {
 		say(finding, "change", "Raise --max-num-seqs%s: the pool still had %.1f %% free or reusable on average.",
-		    setting_text(value, facts, "max_num_seqs"), 100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks")));
+		    setting_text(value, facts, "max_num_seqs"),
+		    100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks")));
 		say(finding, "change", "Waits for slots do not get shorter with more KV cache.");
 	} else if (resource == BUDGET) {
 		say(finding, "change", "More compute: more or faster GPUs.");
@@ -430,8 +431,8 @@ static json_t *find_exhausted(const json_t *facts)
 static const struct {
 	const char *reason, *meaning, *change;
 } misses[] = {
-	{"never_seen", "nobody had sent them before", NULL},
-	{"evicted", "they had been stored and evicted", "A larger pool, or another --eviction policy, keeps them longer."},
+	{"never_seen", "nobody had sent them before", "No cache, however large, hits what nobody has sent before."},
+	{"evicted", "they had been stored and evicted", NULL},  /* advise_evicted */
 	{"expired", "their time to live had passed", "A longer time to live."},
 	{"deleted", "they had been deleted", NULL},
 	{"other_key", "they were stored under another salt or adapter",
@@ -483,6 +484,39 @@ static void add_example(const json_t *facts, json_t *finding, int reason)
 		    kv_facts_number(example, "tokens"), kv_facts_number(example, "prompt_tokens"));
 }
 
+/* Seconds in which the pool evicts as many blocks as it has; 0 = it evicted nothing. */
+static double turnover_s(const json_t *facts)
+{
+	double evicted = kv_facts_number(facts, "kvsim/evicted_blocks");
+
+	return evicted > 0 ? kv_facts_number(facts, "kvsim/usable_blocks") * kv_facts_number(facts, "kvsim/simulated_s") / evicted : 0;
+}
+
+/* How many times the pool would have to be to keep content until it was asked for again, for the share of requests that
+ * the percentile of the time since eviction stands for: eviction comes a turnover after the last use, and later in
+ * proportion to the pool. 0 = unknown. */
+static double pool_factor(const json_t *facts, const char *percentile)
+{
+	double turnover = turnover_s(facts);
+
+	if (turnover == 0 || kv_facts_number(facts, "kvsim/evicted_before_s/requests") == 0)
+		return 0;
+	return 1 + kv_facts_number(kv_facts_at(facts, "kvsim/evicted_before_s"), percentile) / turnover;
+}
+
+static void add_evicted(const json_t *facts, json_t *finding)
+{
+	char tenth[32], half[32], turnover[32];
+
+	if (pool_factor(facts, "p50") == 0)
+		return;
+	say(finding, "evidence", "A tenth of the requests that missed evicted content asked for it within %s of its eviction, half "
+	    "within %s; the pool turns over once in %s (its blocks / blocks evicted a second).",
+	    kv_duration_text(tenth, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p10")),
+	    kv_duration_text(half, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p50")),
+	    kv_duration_text(turnover, 1000 * turnover_s(facts)));
+}
+
 static void add_misses(const json_t *facts, json_t *finding, double queried)
 {
 	for (int i = 0; i < MISSES; i++) {
@@ -492,14 +526,31 @@ static void add_misses(const json_t *facts, json_t *finding, double queried)
 			continue;
 		say(finding, "evidence", "%s: %.0f tokens, %.1f %% of all that were looked up: %s.", misses[i].reason, tokens,
 		    share(tokens, queried), misses[i].meaning);
-		if (strcmp(misses[i].reason, "evicted") == 0 && kv_facts_number(facts, "kvsim/evicted_before_s/requests") > 0) {
-			char text[32];
-
-			say(finding, "evidence", "Half of what was evicted had been gone for %s or longer when it was asked for again.",
-			    kv_duration_text(text, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p50")));
-		}
+		if (strcmp(misses[i].reason, "evicted") == 0)
+			add_evicted(facts, finding);
 	}
 	add_example(facts, finding, main_miss(facts));
+}
+
+/* A pool of a few times the size is something to ask for; one of dozens is not. */
+static void advise_evicted(const json_t *facts, json_t *finding)
+{
+	const double in_reach = 4;
+	double tenth = pool_factor(facts, "p10"), half = pool_factor(facts, "p50");
+
+	if (half == 0)
+		say(finding, "change", "evicted: A larger pool, or another --eviction policy, keeps them longer.");
+	else if (half <= in_reach)
+		say(finding, "change", "evicted: A larger pool keeps them longer, about %.1f times this one long enough for half of these "
+		    "requests; another --eviction policy may choose better.", half);
+	else if (tenth <= in_reach)
+		say(finding, "change", "evicted: A larger pool helps few: about %.1f times this one keeps content long enough for a tenth of "
+		    "these requests, %.0f times for half. Another --eviction policy may choose better.", tenth, half);
+	else
+		say(finding, "change", "evicted: No pool in reach helps: about %.0f times this one would keep content long enough for a tenth "
+		    "of these requests, %.0f times for half.", tenth, half);
+	if (half > in_reach && is_overloaded(facts))
+		say(finding, "change", "evicted: The queue itself delays repeats; served in time, the same content is asked for sooner.");
 }
 
 static void advise_misses(const json_t *facts, json_t *finding, double queried, double hit)
@@ -509,11 +560,11 @@ static void advise_misses(const json_t *facts, json_t *finding, double queried, 
 	for (int i = 0; i < MISSES; i++)
 		if (misses[i].change != NULL && share(missed(facts, i), queried) >= 1)
 			say(finding, "change", "%s: %s", misses[i].reason, misses[i].change);
+	if (share(kv_facts_number(facts, "kvsim/miss_tokens/evicted"), queried) >= 1)
+		advise_evicted(facts, finding);
 	if (diverged > 0)
 		say(finding, "change", "With stable segments first the hit rate could have been up to %.1f %%.",
 		    share(hit + diverged, queried));
-	if (share(kv_facts_number(facts, "kvsim/miss_tokens/never_seen"), queried - hit) > 90)
-		say(finding, "change", "Nearly all misses are of tokens that nobody had sent before: no cache can hit those.");
 }
 
 static json_t *find_misses(const json_t *facts)

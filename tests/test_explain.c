@@ -111,6 +111,49 @@ START_TEST(different_takers_of_two_things_have_a_line_each)
 }
 END_TEST
 
+/* 100 blocks, 950 evicted in 950 s: a turnover of 100 s. Gone for `tenth` and `half` seconds: 1 + that / 100 pools. */
+static const json_t *evicted_finding(double tenth, double half)
+{
+	set_fact("evicted_blocks", json_integer(950));
+	set_fact("queried_tokens", json_integer(1000));
+	set_fact("miss_tokens", json_pack("{si si}", "never_seen", 500, "evicted", 400));
+	set_fact("evicted_before_s", json_pack("{si sf sf}", "requests", 9, "p10", tenth, "p50", half));
+	return finding(1);
+}
+
+START_TEST(evicted_content_is_told_with_the_turnover_of_the_pool)
+{
+	const json_t *evidence = kv_facts_at(evicted_finding(50, 240), "evidence");
+
+	ck_assert_int_eq(lines_with(evidence, "within 50 s of its eviction, half within 4 min; the pool turns over once in 100 s"), 1);
+}
+END_TEST
+
+START_TEST(a_larger_pool_is_advised_only_where_it_is_in_reach)
+{
+	static const struct {
+		double tenth, half;
+		const char *advice;
+	} cases[] = {
+		{10, 90, "evicted: A larger pool keeps them longer, about 1.9 times"},
+		{100, 2300, "A larger pool helps few: about 2.0 times this one keeps content long enough for a tenth of these requests, 24"},
+		{700, 2300, "No pool in reach helps: about 8 times this one"}
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const json_t *change = kv_facts_at(evicted_finding(cases[i].tenth, cases[i].half), "change");
+
+		ck_assert_msg(lines_with(change, cases[i].advice) == 1, "case %zu: %s", i, json_dumps(change, 0));
+	}
+}
+END_TEST
+
+START_TEST(no_cache_is_advised_for_what_was_never_seen)
+{
+	ck_assert_int_eq(lines_with(kv_facts_at(evicted_finding(1, 2), "change"), "never_seen: No cache, however large"), 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("explain");
@@ -123,6 +166,9 @@ int main(void)
 	tcase_add_test(tc, larger_steps_are_not_more_compute);
 	tcase_add_test(tc, the_heaviest_class_by_request_is_named_beside_the_largest);
 	tcase_add_test(tc, different_takers_of_two_things_have_a_line_each);
+	tcase_add_test(tc, evicted_content_is_told_with_the_turnover_of_the_pool);
+	tcase_add_test(tc, a_larger_pool_is_advised_only_where_it_is_in_reach);
+	tcase_add_test(tc, no_cache_is_advised_for_what_was_never_seen);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }
