@@ -200,10 +200,35 @@ static void put_badges(struct kv_output *out, const json_t *facts)
 		kv_output_text(out, "<p class=\"badge\">Oracle: this run uses output lengths that a real engine cannot know.</p>\n");
 }
 
+static bool has_fixed_step_time(const json_t *facts)
+{
+	const char *latency = kv_facts_text(facts, "kvsim/latency");
+
+	return latency != NULL && strncmp(latency, "fixed", 5) == 0;
+}
+
+/* How far times can be trusted, before any is read. */
+static void put_trust(struct kv_output *out, const json_t *facts)
+{
+	const char *error = kv_facts_text(facts, "kvsim/latency_error");
+
+	kv_output_text(out, "<p>");
+	if (has_fixed_step_time(facts)) {
+		kv_output_text(out, "Step times are given (latency fixed): times are not those of any hardware.");
+	} else {
+		kv_output_text(out, "Step times are modelled; what they were scored at: ");
+		put_text(out, error != NULL ? error : "unknown");
+		kv_output_text(out, ". Near saturation queues amplify errors of step times (<a href=\"#basis\">what this stands "
+		                    "on</a>).");
+	}
+	kv_output_text(out, "</p>\n");
+}
+
 static void put_head(struct kv_output *out, const json_t *facts, const json_t *manifest)
 {
 	const char *model = kv_facts_text(facts, "model_id");
 	const char *hardware = kv_facts_text(facts, "kvsim/hardware");
+	char time[32];
 	double gpus = kv_facts_number(facts, "kvsim/tensor_parallel_size") * kv_facts_number(facts, "kvsim/pipeline_parallel_size");
 
 	kv_output_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -222,10 +247,11 @@ static void put_head(struct kv_output *out, const json_t *facts, const json_t *m
 	}
 	kv_output_text(out, "</h1>\n<p>");
 	put_text(out, kv_facts_text(manifest, "trace/file") != NULL ? kv_facts_text(manifest, "trace/file") : "standard input");
-	kv_output_printf(out, ": %.0f requests in %.1f simulated seconds; engine profile ",
-	                 kv_facts_number(facts, "num_prompts"), kv_facts_number(facts, "kvsim/simulated_s"));
+	kv_output_printf(out, ": %.0f requests in %s of simulated time; engine profile ", kv_facts_number(facts, "num_prompts"),
+	                 kv_duration_text(time, 1000 * kv_facts_number(facts, "kvsim/simulated_s")));
 	put_text(out, kv_facts_text(facts, "kvsim/engine_profile"));
 	kv_output_text(out, ". A simulation, not a measurement.</p>\n");
+	put_trust(out, facts);
 	put_badges(out, facts);
 	kv_output_text(out, "</header>\n<main>\n");
 }
@@ -673,12 +699,10 @@ static void put_assumed_values(struct kv_output *out, const json_t *manifest)
 
 static void put_assumptions(struct kv_output *out, const json_t *facts, const json_t *manifest)
 {
-	bool fixed = kv_facts_text(facts, "kvsim/latency") != NULL && strncmp(kv_facts_text(facts, "kvsim/latency"), "fixed", 5) == 0;
-
 	kv_output_text(out, "<h3>Exact, modelled, assumed</h3><ul>"
 	                    "<li>Exact, given the step times: which request is scheduled, admitted, preempted, hit and evicted when, "
 	                    "by the rules of the engine profile.</li><li>");
-	if (fixed)
+	if (has_fixed_step_time(facts))
 		kv_output_text(out, "Step times are given (latency fixed): times are not those of any hardware.");
 	else
 		put_step_times(out, facts);

@@ -12,6 +12,9 @@ report "$(cmp -s "$scratch/first.html" "$scratch/long/report.html"; echo $?)" 'a
 report "$([ "$(wc -c <"$scratch/first.html")" -lt 2000000 ]; echo $?)" 'and is smaller than 2 MB'
 report "$(! grep -E '(src|href)="?(https?:)?//' "$scratch/first.html" >/dev/null; echo $?)" 'and asks for nothing outside itself'
 
+report "$(sed '/<main>/q' "$scratch/first.html" | grep -q 'Step times are modelled'; echo $?)" \
+	'and says how far its times can be trusted before it shows any'
+
 run report --explain long
 for topic in 'What was exhausted?' 'Why were prompts not hit?' 'Why did first tokens come late?'; do
 	expect_line "--explain answers: $topic" 0 "$topic"
