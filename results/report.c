@@ -216,7 +216,7 @@ static void put_trust(struct kv_output *out, const json_t *facts)
 	if (has_fixed_step_time(facts)) {
 		kv_output_text(out, "Step times are given (latency fixed): times are not those of any hardware.");
 	} else {
-		kv_output_text(out, "Step times are modelled; what they were scored at: ");
+		kv_output_text(out, "Step times are modelled; their error: ");
 		put_text(out, error != NULL ? error : "unknown");
 		kv_output_text(out, ". Near saturation queues amplify errors of step times (<a href=\"#basis\">what this stands "
 		                    "on</a>).");
