@@ -372,6 +372,53 @@ START_TEST(changing_one_knob_leaves_the_others_alone)
 }
 END_TEST
 
+static const struct made *find(const struct made *among, size_t among_count, const char *id)
+{
+	for (size_t i = 0; i < among_count; i++)
+		if (strcmp(among[i].id, id) == 0)
+			return &among[i];
+	return NULL;
+}
+
+#define CHATS(turns, subagents) \
+	"requests: 400\narrivals: \"poisson,rate=2\"\nturns: " turns "\nretrieval: \"exponential,mean=1\"\n" \
+	"chunks: {count: 50, pick: 2, tokens: \"uniform,min=10,max=900\"}\n" subagents
+
+static const struct {
+	const char *text, *more;
+	size_t least;        /* requests of both */
+} longer[] = {
+	{CHATS("2", ""), CHATS("\"geometric,mean=4\"", ""), 80},
+	{CHATS("2", ""), CHATS("2", "subagents: {share: 50%, turns: \"geometric,mean=3\"}\n"), 80},
+	{CHATS("3", "subagents: {share: 50%, turns: 1}\n"), CHATS("3", "subagents: {share: 50%, turns: 4}\n"), 80},
+};
+
+START_TEST(longer_sessions_and_more_sub_agents_leave_other_requests_alone)
+{
+	struct made *before;
+	size_t before_count, both = 0;
+
+	generate(longer[_i].text, 5, 0);
+	before = made;
+	before_count = count;
+	made = NULL;
+	capacity = 0;
+	generate(longer[_i].more, 5, 0);
+	for (size_t i = 0; i < count; i++) {
+		const struct made *same = find(before, before_count, made[i].id);
+
+		if (same == NULL)
+			continue;
+		both++;
+		ck_assert_uint_eq(made[i].prompt, same->prompt);
+		ck_assert_uint_eq(made[i].output, same->output);
+		ck_assert_uint_eq(made[i].first[0].stream, same->first[0].stream);
+	}
+	ck_assert_uint_ge(both, longer[_i].least);
+	free(before);
+}
+END_TEST
+
 START_TEST(one_stream_leaves_the_others_alone)
 {
 	static const char alone[] = "requests: 100\nstreams:\n  - {name: a, arrivals: \"poisson,rate=1\"}\n";
@@ -411,6 +458,10 @@ static const struct {
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nmessage: \"lognormal,mean=-3\"\n", ":3: message: lognormal,mean: "},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\ndocuments: {count: 3}\n", ":3: documents: needs count and tokens"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\ncorrelation: 2\n", ":3: correlation: "},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nchunks: {count: 3, tokens: 9, pick: 6}\n",
+	 ":3: pick: 6 is out of range: 1 to 3 is allowed"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nfew_shot: {count: 3, tokens: 9, pick: 4}\n",
+	 ":3: pick: 4 is out of range: 1 to 3 is allowed"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nsalt: pepper\n", ":3: salt: 'pepper' is not allowed"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nname: \"a b\"\n", ":3: name: 'a b' is no name"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nrevisions: [{at: 5s, of: chunk-1}]\n", "of: 'chunk-1' cannot be revised"},
@@ -455,6 +506,7 @@ int main(void)
 	tcase_add_test(tc, tenants_are_skewed_and_enter_the_key);
 	tcase_add_test(tc, the_same_seed_gives_the_same_requests);
 	tcase_add_test(tc, changing_one_knob_leaves_the_others_alone);
+	tcase_add_loop_test(tc, longer_sessions_and_more_sub_agents_leave_other_requests_alone, 0, COUNT(longer));
 	tcase_add_test(tc, one_stream_leaves_the_others_alone);
 	tcase_add_loop_test(tc, what_is_wrong_with_a_description_is_told, 0, COUNT(bad));
 	suite_add_tcase(suite, tc);

@@ -193,7 +193,7 @@ static void choose_chunks(struct generator *self, const struct session *session,
 	(void)self;
 	if (stream->chunks.count == 0)
 		return;
-	count = kv_pool_choose_some(&stream->chunks, stream->source.chunk, items, stream->chunk_count);
+	count = kv_pool_choose_some(&stream->chunks, stream->session[KV_LOAD_CHUNK], items, stream->chunk_count);
 	if (stream->chunks_sorted)
 		qsort(items, count, sizeof *items, compare_items);
 	for (size_t i = 0; i < count; i++)
@@ -216,11 +216,12 @@ struct lengths {
 	uint32_t message, output;
 };
 
-static struct lengths draw_lengths(const struct kv_load_turns *turns, const struct kv_load_sources *source)
+static struct lengths draw_lengths(const struct kv_load_turns *turns, gsl_rng *const *sources)
 {
 	double message, output;
 
-	kv_draw_pair(&turns->message, &turns->output, turns->correlation, source->message, source->output, &message, &output);
+	kv_draw_pair(&turns->message, &turns->output, turns->correlation, sources[KV_LOAD_MESSAGE], sources[KV_LOAD_OUTPUT],
+	             &message, &output);
 	return (struct lengths){kv_draw_whole(message, 1, KV_TOKENS_MAX), kv_draw_whole(output, 0, KV_TOKENS_MAX)};
 }
 
@@ -230,7 +231,8 @@ static struct kv_text text_of(struct kv_row *row, const char *text)
 }
 
 /* Everything of a row but its content and what it depends on. */
-static struct kv_row *begin_row(struct generator *self, const struct session *session, const char *id, uint32_t output)
+static struct kv_row *begin_row(struct generator *self, const struct session *session, const char *id, uint32_t output,
+                                gsl_rng *const *sources)
 {
 	const struct kv_load_stream *stream = session->run->stream;
 	struct kv_row *row = kv_trace_begin(self->trace, 1);
@@ -242,9 +244,9 @@ static struct kv_row *begin_row(struct generator *self, const struct session *se
 	row->output_tokens = output;
 	row->max_tokens = stream->max_tokens;
 	row->priority = stream->priority;
-	row->retrieval = to_time(kv_draw_next(&stream->retrieval, stream->source.retrieval));
+	row->retrieval = to_time(kv_draw_next(&stream->retrieval, sources[KV_LOAD_RETRIEVAL]));
 	if (stream->deadline.count > 0)
-		row->deadline = to_time(kv_draw_next(&stream->deadline, stream->source.deadline));
+		row->deadline = to_time(kv_draw_next(&stream->deadline, sources[KV_LOAD_DEADLINE]));
 	row->named = true;
 	return row;
 }
@@ -278,24 +280,26 @@ static bool is_full(const struct run *run)
 static int make_subagent(struct generator *self, struct session *session, uint64_t turn, struct last *last)
 {
 	struct kv_load_stream *stream = session->run->stream;
-	uint64_t turns = draw_turns(&stream->subagent, stream->source.turns);
+	uint64_t turns;
 	int status = 0;
 
+	kv_load_restart(stream->key, stream->agent, session->run->sessions, turn + 1);
+	turns = draw_turns(&stream->subagent, stream->agent[KV_LOAD_TURNS]);
 	clear(&self->agent);
 	add(&self->agent, KV_STREAM_NAMED, stream->subagent_system, "%s.subagent", stream->name);
 	*last = session->last;
 	for (uint64_t t = 0; t < turns && status == 0 && !is_full(session->run); t++) {
-		struct lengths lengths = draw_lengths(&stream->subagent, &stream->source);
+		struct lengths lengths = draw_lengths(&stream->subagent, stream->agent);
 		char id[NAME_MAX_BYTES + 60];
 		struct kv_row *row;
 		uint64_t sum = 0;
 
 		snprintf(id, sizeof id, "%s.%" PRIu64 ".a%" PRIu64, session->name, turn, t);
 		add(&self->agent, KV_STREAM_NAMED, lengths.message, "%s.message", id);
-		row = begin_row(self, session, id, lengths.output);
+		row = begin_row(self, session, id, lengths.output, stream->agent);
 		put(row, &self->agent, &sum);
 		follow(row, last);
-		row->think = to_time(kv_draw_next(&stream->subagent.think, stream->source.think));
+		row->think = to_time(kv_draw_next(&stream->subagent.think, stream->agent[KV_LOAD_THINK]));
 		status = end_row(self, session->run, row, sum, last);
 		add(&self->agent, KV_STREAM_OUTPUT, lengths.output, "%s", id);
 	}
@@ -314,7 +318,7 @@ static void put_prompt(const struct generator *self, const struct kv_load_stream
 static int make_turn(struct generator *self, struct session *session, uint64_t turn, const struct last *joined)
 {
 	struct kv_load_stream *stream = session->run->stream;
-	struct lengths lengths = draw_lengths(&stream->turns, &stream->source);
+	struct lengths lengths = draw_lengths(&stream->turns, stream->session);
 	char id[NAME_MAX_BYTES + 30];
 	struct kv_row *row;
 	uint64_t sum = 0;
@@ -324,14 +328,14 @@ static int make_turn(struct generator *self, struct session *session, uint64_t t
 	clear(&self->chunks);
 	choose_chunks(self, session, stream->variable_first ? &self->chunks : &self->history);
 	add(&self->history, KV_STREAM_NAMED, lengths.message, "%s.message", id);
-	row = begin_row(self, session, id, lengths.output);
+	row = begin_row(self, session, id, lengths.output, stream->session);
 	put_prompt(self, stream, row, &sum);
 	if (turn == 0)
 		row->arrival = session->arrival;
 	if (turn > 0)
-		row->think = to_time(kv_draw_next(&stream->turns.think, stream->source.think));
+		row->think = to_time(kv_draw_next(&stream->turns.think, stream->session[KV_LOAD_THINK]));
 	else if (session->last.exists)
-		row->think = to_time(kv_draw_next(&stream->pause, stream->source.pause));
+		row->think = to_time(kv_draw_next(&stream->pause, stream->session[KV_LOAD_PAUSE]));
 	follow(row, &session->last);
 	follow(row, joined);
 	status = end_row(self, session->run, row, sum, &session->last);
@@ -363,7 +367,7 @@ static void choose_names(struct session *session)
 static int make_turns(struct generator *self, struct session *session)
 {
 	struct kv_load_stream *stream = session->run->stream;
-	uint64_t turns = draw_turns(&stream->turns, stream->source.turns);
+	uint64_t turns = draw_turns(&stream->turns, stream->session[KV_LOAD_TURNS]);
 	struct last joined = {0};
 	int status = 0;
 
@@ -371,7 +375,7 @@ static int make_turns(struct generator *self, struct session *session)
 		status = make_turn(self, session, turn, &joined);
 		joined.exists = false;
 		if (status == 0 && stream->subagent_share > 0 && turn + 1 < turns &&
-		    gsl_rng_uniform(stream->source.subagent) < stream->subagent_share)
+		    gsl_rng_uniform(stream->session[KV_LOAD_SUBAGENT]) < stream->subagent_share)
 			status = make_subagent(self, session, turn, &joined);
 	}
 	return status;
@@ -383,6 +387,7 @@ static int make_session(struct generator *self, struct run *run)
 	struct session session = {.run = run, .arrival = run->next};
 	int status;
 
+	kv_load_restart(run->stream->key, run->stream->session, run->sessions, 0);
 	choose_names(&session);
 	clear(&self->base);
 	clear(&self->history);

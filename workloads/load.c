@@ -2,12 +2,14 @@
 
 #include "workloads/load.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <gsl/gsl_randist.h>
+#include <xxhash.h>
 
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
@@ -143,21 +145,29 @@ static gsl_rng *make_source(const struct reader *r, const char *purpose)
 
 static void make_sources(const struct reader *r)
 {
-	struct kv_load_sources *source = &r->stream->source;
+	struct kv_load_stream *stream = r->stream;
+	struct kv_load_sources *source = &stream->source;
+	gsl_rng *sessions = make_source(r, "sessions");
 
-	source->turns = make_source(r, "turns");
-	source->message = make_source(r, "message");
-	source->output = make_source(r, "output");
-	source->think = make_source(r, "think");
-	source->pause = make_source(r, "pause");
-	source->retrieval = make_source(r, "retrieval");
-	source->deadline = make_source(r, "deadline");
+	stream->key = (uint64_t)gsl_rng_get(sessions) << 32 | gsl_rng_get(sessions);
+	gsl_rng_free(sessions);
+	for (int i = 0; i < KV_LOAD_PURPOSES; i++) {
+		stream->session[i] = gsl_rng_alloc(gsl_rng_taus2);
+		stream->agent[i] = gsl_rng_alloc(gsl_rng_taus2);
+	}
 	source->document = make_source(r, "document");
 	source->shot = make_source(r, "shot");
-	source->chunk = make_source(r, "chunk");
 	source->tenant = make_source(r, "tenant");
 	source->adapter = make_source(r, "adapter");
-	source->subagent = make_source(r, "subagent");
+}
+
+void kv_load_restart(uint64_t key, gsl_rng *const *sources, uint64_t session, uint64_t agent)
+{
+	for (uint64_t purpose = 0; purpose < KV_LOAD_PURPOSES; purpose++) {
+		const uint64_t place[] = {htole64(purpose), htole64(session), htole64(agent)};
+
+		gsl_rng_set(sources[purpose], (uint32_t)XXH3_64bits_withSeed(place, sizeof place, key));
+	}
 }
 
 /* Lengths of a pool have a source of their own, so that more choices leave them alone. */
@@ -233,33 +243,40 @@ static int read_documents(const struct reader *r)
 	return read_pool(r, node, &r->stream->documents, true, "document lengths");
 }
 
+/* A pool of which some different items are taken at a time. */
+static int read_some(const struct reader *r, const struct kv_node *node, struct kv_pool *pool, size_t *some,
+                     const char *purpose)
+{
+	uint64_t pick = 1;
+
+	if (read_pool(r, node, pool, true, purpose) != 0 ||
+	    read_count(node, "pick", 1, kv_min(pool->count, 1000), &pick, r->err) != 0)
+		return -1;
+	*some = pick;
+	return 0;
+}
+
 static int read_shots(const struct reader *r)
 {
 	const struct kv_node *node = kv_node_get(r->node, "few_shot");
-	uint64_t pick = 0;
 
 	if (node == NULL)
 		return 0;
-	if (EXPECT_KEYS(node, r->err, "count", "tokens", "popularity", "pick") != 0 ||
-	    read_count(node, "pick", 1, 1000, &pick, r->err) != 0)
+	if (EXPECT_KEYS(node, r->err, "count", "tokens", "popularity", "pick") != 0)
 		return -1;
-	r->stream->shot_count = pick > 0 ? pick : 1;
-	return read_pool(r, node, &r->stream->shots, true, "shot lengths");
+	return read_some(r, node, &r->stream->shots, &r->stream->shot_count, "shot lengths");
 }
 
 static int read_chunks(const struct reader *r)
 {
 	const struct kv_node *node = kv_node_get(r->node, "chunks");
-	uint64_t pick = 1;
 
 	if (node == NULL)
 		return 0;
 	if (EXPECT_KEYS(node, r->err, "count", "tokens", "popularity", "pick", "sorted") != 0 ||
-	    read_count(node, "pick", 1, 1000, &pick, r->err) != 0 ||
 	    read_bool(node, "sorted", &r->stream->chunks_sorted, r->err) != 0)
 		return -1;
-	r->stream->chunk_count = pick;
-	return read_pool(r, node, &r->stream->chunks, true, "chunk lengths");
+	return read_some(r, node, &r->stream->chunks, &r->stream->chunk_count, "chunk lengths");
 }
 
 static int read_tenants(const struct reader *r)
@@ -518,18 +535,17 @@ static void turns_fini(struct kv_load_turns *turns)
 	kv_draw_fini(&turns->think);
 }
 
-static void sources_fini(struct kv_load_sources *s)
+static void sources_fini(gsl_rng *const *sources, size_t count)
 {
-	gsl_rng *all[] = {s->turns, s->message, s->output, s->think, s->pause, s->retrieval, s->deadline, s->document, s->shot, s->chunk,
-	                  s->tenant, s->adapter, s->subagent};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (all[i] != NULL)
-			gsl_rng_free(all[i]);
+	for (size_t i = 0; i < count; i++)
+		if (sources[i] != NULL)
+			gsl_rng_free(sources[i]);
 }
 
 static void stream_fini(struct kv_load_stream *stream)
 {
+	const struct kv_load_sources *source = &stream->source;
+
 	kv_arrivals_fini(&stream->arrivals);
 	turns_fini(&stream->turns);
 	turns_fini(&stream->subagent);
@@ -543,7 +559,9 @@ static void stream_fini(struct kv_load_stream *stream)
 	kv_pool_fini(&stream->chunks);
 	free(stream->revisions);
 	free(stream->deck);
-	sources_fini(&stream->source);
+	sources_fini((gsl_rng *const[]){source->document, source->shot, source->tenant, source->adapter}, 4);
+	sources_fini(stream->session, KV_LOAD_PURPOSES);
+	sources_fini(stream->agent, KV_LOAD_PURPOSES);
 }
 
 void kv_load_fini(struct kv_load *load)

@@ -29,9 +29,16 @@ struct kv_load_turns {
 	double correlation;  /* of message and output */
 };
 
-/* One random source a purpose. */
+/* One random source a purpose: of what takes the same number of draws in every session. */
 struct kv_load_sources {
-	gsl_rng *turns, *message, *output, *think, *pause, *retrieval, *deadline, *document, *shot, *chunk, *tenant, *adapter, *subagent;
+	gsl_rng *document, *shot, *tenant, *adapter;
+};
+
+/* Purposes whose draws differ in number from session to session. Each session and each sub-agent begins their sources anew
+ * (kv_load_restart), so that a longer one leaves those after it alone. */
+enum kv_load_purpose {
+	KV_LOAD_TURNS, KV_LOAD_MESSAGE, KV_LOAD_OUTPUT, KV_LOAD_THINK, KV_LOAD_PAUSE, KV_LOAD_RETRIEVAL, KV_LOAD_DEADLINE,
+	KV_LOAD_CHUNK, KV_LOAD_SUBAGENT, KV_LOAD_PURPOSES
 };
 
 struct kv_load_stream {
@@ -58,6 +65,8 @@ struct kv_load_stream {
 	size_t *deck;        /* documents in the order of sessions, instead of a choice; NULL = none */
 	size_t deck_size;
 	struct kv_load_sources source;
+	uint64_t key;        /* of the sources below */
+	gsl_rng *session[KV_LOAD_PURPOSES], *agent[KV_LOAD_PURPOSES];
 };
 
 struct kv_load {
@@ -69,5 +78,8 @@ struct kv_load {
 /* The tree, whose root is a scenario or the description itself, is taken over. kv_load_fini is to be called in any case. */
 int kv_load_read(struct kv_load *load, struct kv_node *tree, struct kv_trace *trace, struct kv_error *err);
 void kv_load_fini(struct kv_load *load);
+
+/* Begins the sources of a session (agent 0) or of one of its sub-agents (from 1) of a stream with this key. */
+void kv_load_restart(uint64_t key, gsl_rng *const *sources, uint64_t session, uint64_t agent);
 
 #endif
