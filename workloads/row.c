@@ -18,7 +18,7 @@ const char *kv_fault_name(enum kv_fault fault)
 	static const char *const names[KV_FAULTS] = {
 		"syntax", "columns", "missing_field", "unknown_key", "not_built", "not_a_number", "negative",
 		"out_of_range", "bad_text", "bad_prompt", "zero_prompt", "prompt_sum", "hash_ids", "duplicate_id",
-		"bad_reference", "out_of_order", "bad_dependency", "abandoned", "empty_session",
+		"bad_reference", "out_of_order", "bad_dependency", "after_refusal", "empty_session",
 		"failed_request", "filtered"
 	};
 

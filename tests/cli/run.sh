@@ -61,4 +61,8 @@ run run --trace long.csv --model llama-3.1-8b --hardware h100-sxm --no-enable-ch
 expect_line 'a prompt longer than a step is not said to lack blocks' 0 'STALLED: request r0 is never let in, though its 32 blocks fit'
 expect_line 'and why, in words' 0 'The run stopped: request r0 is never let in, though its blocks fit the pool.'
 
+printf 'arrival_s,request_id,prompt_tokens,output_tokens,after,think_s\n0,a,200000,1,,\n0,b,10,1,a,4\n' >"$scratch/refused.csv"
+run run --trace refused.csv --model llama-3.1-8b --hardware h100-sxm --out refused
+expect_line 'rows that follow a refused one are counted by that reason' 0 'Trace rows skipped, after_refusal: 1'
+
 finish
