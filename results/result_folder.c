@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -18,7 +19,7 @@ const char *kv_result_file_name(enum kv_result_file file)
 {
 	static const char *const names[KV_FILES] = {
 		"manifest.json", "summary.json", "requests.csv", "timeline.csv", "events.csv", "report.html", "charts.json",
-		"metrics.om", "chrome-trace.json"
+		"metrics.om", "chrome-trace.json", "comparison.json", "comparison.html"
 	};
 
 	return names[file];
@@ -120,4 +121,12 @@ int kv_result_folder_open(const char *dir, bool force, bool *created, struct kv_
 	if (stat(dir, &status) != 0 || !S_ISDIR(status.st_mode))
 		return kv_fail(err, KV_EXIT_USAGE, "--out: %s exists and is not a folder", dir);
 	return force ? 0 : check_ours(dir, err);
+}
+
+void kv_result_folder_drop(const char *dir, enum kv_result_file file)
+{
+	char *path = kv_result_folder_path(dir, kv_result_file_name(file));
+
+	unlink(path);
+	free(path);
 }

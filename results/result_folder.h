@@ -19,6 +19,8 @@ enum kv_result_file {
 	KV_FILE_CHARTS,    /* what the report draws, to render it again */
 	KV_FILE_METRICS,
 	KV_FILE_TRACE,
+	KV_FILE_COMPARISON,  /* these two stand alone beside the manifest */
+	KV_FILE_COMPARISON_PAGE,
 	KV_FILES
 };
 
@@ -26,6 +28,9 @@ const char *kv_result_file_name(enum kv_result_file file);
 
 /* *created tells whether it was made now. KV_EXIT_USAGE if it is not ours and !force, KV_EXIT_IO. */
 int kv_result_folder_open(const char *dir, bool force, bool *created, struct kv_error *err);
+
+/* Removes a file that an earlier command left in the folder and that would belong to nothing now. */
+void kv_result_folder_drop(const char *dir, enum kv_result_file file);
 
 /* DIR/NAME; free() it. */
 char *kv_result_folder_path(const char *dir, const char *name);

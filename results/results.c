@@ -342,16 +342,10 @@ static int close_files(struct kv_results *results, struct kv_error *err)
 static int name_files(struct kv_results *results, struct kv_error *err)
 {
 	for (int i = 0; i < KV_FILES; i++) {
-		char *path;
-
-		if (results->file[i] != NULL) {
-			if (kv_output_commit(results->file[i], err))
-				return -1;
-			continue;
-		}
-		path = kv_result_folder_path(results->dir, kv_result_file_name(i));
-		unlink(path);
-		free(path);
+		if (results->file[i] == NULL)
+			kv_result_folder_drop(results->dir, i);
+		else if (kv_output_commit(results->file[i], err))
+			return -1;
 	}
 	return 0;
 }

@@ -353,19 +353,19 @@ static void write_manifest(const struct comparison *c, struct kv_output *out)
 	kv_json_finish(&json);
 }
 
-static int write_file(const struct comparison *c, const struct kv_comparison *comparison, const char *name,
+static int write_file(const struct comparison *c, const struct kv_comparison *comparison, enum kv_result_file file,
                       struct kv_error *err)
 {
-	char *path = kv_result_folder_path(c->scenario.output.dir, name);
+	char *path = kv_result_folder_path(c->scenario.output.dir, kv_result_file_name(file));
 	struct kv_output *out = kv_output_create(path, err);
 	int failed = out == NULL;
 
 	free(path);
 	if (failed)
 		return -1;
-	if (strcmp(name, kv_result_file_name(KV_FILE_MANIFEST)) == 0)
+	if (file == KV_FILE_MANIFEST)
 		write_manifest(c, out);
-	else if (strcmp(name, "comparison.json") == 0)
+	else if (file == KV_FILE_COMPARISON)
 		kv_comparison_write_json(comparison, out);
 	else
 		kv_comparison_write_html(comparison, out);
@@ -400,9 +400,12 @@ static int compare_runs(const struct comparison *c, struct kv_error *err)
 	int failed;
 
 	kv_comparison_make(&comparison);
-	failed = write_file(c, &comparison, kv_result_file_name(KV_FILE_MANIFEST), err) ||
-	         write_file(c, &comparison, "comparison.json", err) ||
-	         write_file(c, &comparison, "comparison.html", err) || print(c, &comparison, err);
+	failed = write_file(c, &comparison, KV_FILE_MANIFEST, err) || write_file(c, &comparison, KV_FILE_COMPARISON, err) ||
+	         write_file(c, &comparison, KV_FILE_COMPARISON_PAGE, err);
+	for (int file = 0; file < KV_FILE_COMPARISON && !failed; file++)
+		if (file != KV_FILE_MANIFEST)
+			kv_result_folder_drop(c->scenario.output.dir, file);
+	failed = failed || print(c, &comparison, err);
 	kv_comparison_fini(&comparison);
 	return failed ? -1 : 0;
 }

@@ -70,4 +70,14 @@ mkdir "$scratch/mine" && echo keep >"$scratch/mine/notes"
 compare --variant a --variant b --out mine
 expect_line 'a folder that is not ours is refused' 64 mine
 
+
+# A run and a comparison in one folder: what the earlier one left at its top would belong to nothing.
+run run --scenario "$srcdir/workloads/samples/long-documents.yaml" --rows 0:5 --quiet --out both
+compare --variant a --variant b --out both
+report "$([ -e "$scratch/both/comparison.json" ] && [ ! -e "$scratch/both/summary.json" ]; echo $?)" \
+	'a comparison replaces the files of a run'
+run run --scenario "$srcdir/workloads/samples/long-documents.yaml" --rows 0:5 --quiet --out both
+report "$([ ! -e "$scratch/both/comparison.json" ] && [ -e "$scratch/both/summary.json" ]; echo $?)" \
+	'and a run those of a comparison'
+
 finish
