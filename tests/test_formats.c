@@ -149,6 +149,7 @@ static const struct bad {
 	{"vidur", "num_prefill_tokens,num_decode_tokens,block_hash_ids\n32,1,1\n",
 	 ":2: block_hash_ids: 1 ids for num_prefill_tokens 32; allowed: 2"},
 	{"lengths", "100,5\nabc,1\n", ":2: prompt tokens: 'abc' is not a number"},
+	{"lengths", "100\n200\n", ":1: column output tokens: is missing"},
 	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":130,\"out\":1,\"hash_ids\":[1,2,3]}]}",
 	 ":1: hash_ids: 3 ids for in 130; allowed: 2, one for every whole block of 64 tokens"},
 	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":128,\"out\":1,\"hash_ids\":[1,2]},"

@@ -24,7 +24,7 @@ static const struct bad table[] = {
 	{TEXT(H3), NULL, ": no request in it: 0 rows read, 0 left out"},
 	{TEXT("a,b,c\n1,2,3\n"), NULL, ": its first line is of no format that is known (kvsim, "},
 	{TEXT("arrival_s,output_tokens\n0,1\n"), NULL, ":1: the header has neither prompt nor prompt_tokens"},
-	{TEXT("prompt_tokens,output_tokens\n0,1\n"), NULL, ":1: column arrival_s: is missing from the header"},
+	{TEXT("prompt_tokens,output_tokens\n0,1\n"), NULL, ":1: column arrival_s: is missing, and this format requires it"},
 	{TEXT("arrival_s,arrival_s,prompt_tokens,output_tokens\n0,0,1,1\n"), NULL,
 	 ":1: column arrival_s: stands twice in the header"},
 	{TEXT("arrival_s,prompt_token,output_tokens\n0,1,1\n"), NULL,

@@ -90,7 +90,7 @@ static int check_required(struct csv_reader *csv)
 			found |= csv->columns[i] == column;
 		if (!found)
 			return kv_trace_fail(csv->trace, &csv->error, csv->row_line,
-			                     "column %s: is missing from the header, and this format requires it", column->name);
+			                     "column %s: is missing, and this format requires it", column->name);
 	}
 	return 0;
 }
@@ -137,6 +137,8 @@ static int take_positions(struct csv_reader *csv)
 
 	for (size_t i = 0; i < csv->column_count && fields[i].name != NULL; i++)
 		csv->columns[i] = &fields[i];
+	if (check_required(csv) != 0)
+		return -1;
 	if (kv_number_parse(csv->names[0], strlen(csv->names[0]), 9, INT64_MAX, &ignored) == KV_NUMBER_MALFORMED)
 		return 0;
 	csv->field = 0;

@@ -357,7 +357,7 @@ static int check_header(void *owner, const struct kv_field *const *columns, size
 		return kv_trace_fail(native->trace, err, 1, "the header has neither prompt nor prompt_tokens; one is needed");
 	native->nameable = prompt;
 	if (!has_column(columns, count, "arrival_s") && !has_column(columns, count, "after"))
-		return kv_trace_fail(native->trace, err, 1, "column arrival_s: is missing from the header, and this format requires it");
+		return kv_trace_fail(native->trace, err, 1, "column arrival_s: is missing, and this format requires it");
 	native->dependencies = has_column(columns, count, "after");
 	kv_trace_declare(native->trace, KV_TRACE_ANY_COLUMN | (native->dependencies ? KV_TRACE_DEPENDENT : 0) |
 	                 (prompt ? KV_TRACE_NAMEABLE_OUTPUTS : 0) | (prompt || content ? KV_TRACE_PREFIX_IDENTITY : 0));

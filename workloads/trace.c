@@ -278,6 +278,9 @@ int kv_trace_accept(struct kv_trace *trace)
 		return 0;
 	trace->counts.rows++;
 	settle_arrival(trace);
+	if (!row->faulty && (row->prompt_tokens == KV_TOKENS_UNSET || row->output_tokens == KV_TOKENS_UNSET))
+		kv_row_fault(row, KV_FAULT_MISSING, "%s tokens: are not given", row->prompt_tokens == KV_TOKENS_UNSET ? "prompt" :
+		             "output");
 	if (!row->faulty && row->prompt_tokens == 0)
 		kv_row_fault(row, KV_FAULT_ZERO_PROMPT, "prompt: has 0 tokens; allowed: at least 1");
 	if (row->faulty)
