@@ -92,6 +92,7 @@ static uint32_t node_take(struct kv_content *content)
 {
 	uint32_t node = content->free_node;
 
+	content->nodes++;
 	if (node != KV_NONE) {
 		content->free_node = content->node[node].parent;
 		return node;
@@ -209,6 +210,7 @@ static void forget(struct kv_content *content, uint32_t node)
 			index_remove(content, node);
 		content->node[node].parent = content->free_node;
 		content->free_node = node;
+		content->nodes--;
 		node = parent;
 		if (--content->node[node].refs > 0)
 			return;
@@ -227,7 +229,7 @@ void kv_content_unref(struct kv_content *content, uint32_t node)
 		lay_aside(content, node);
 	else
 		forget(content, node);
-	while (content->gone_count > KV_CONTENT_REMEMBERED) {
+	while (content->nodes > KV_CONTENT_REMEMBERED && content->gone_count > 0) {
 		uint32_t oldest = content->gone_first;
 
 		call_back(content, oldest);

@@ -48,7 +48,8 @@ struct kv_node_slot {
 struct kv_content {
 	struct kv_node *node;
 	size_t capacity;
-	uint32_t used;       /* nodes ever used */
+	uint32_t used;       /* nodes ever used at once */
+	uint32_t nodes;      /* in use now */
 	uint32_t free_node;  /* list through parent */
 	struct kv_node_slot *slot;  /* open addressing, linear probing */
 	uint32_t slots;      /* a power of two */
@@ -60,7 +61,8 @@ struct kv_content {
 };
 
 #define KV_CONTENT_ROOT 0u
-#define KV_CONTENT_REMEMBERED (1u << 18)  /* most nodes that stay without references */
+/* As many nodes as there may be before those without references are forgotten, oldest first. */
+#define KV_CONTENT_REMEMBERED (1u << 18)
 
 void kv_content_init(struct kv_content *content);
 void kv_content_fini(struct kv_content *content);
