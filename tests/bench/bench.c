@@ -224,6 +224,8 @@ static void bench_mooncake(const struct settings *settings)
 	}
 	snprintf(run, sizeof run, base, settings->kvsim, trace, settings->folder, "");
 	snprintf(pass, sizeof pass, "%s --pass-json %s", settings->self, trace);
+	snprintf(other, sizeof other, "%s trace validate %s", settings->kvsim, trace);
+	compare(settings, "mooncake_read", "reading and checking it, beside the same pass", other, pass, 1.5);
 	compare(settings, "mooncake_run", "the Mooncake conversation trace, beside a plain jansson pass", run, pass, 3);
 	snprintf(run, sizeof run, base, settings->kvsim, trace, settings->folder,
 	         "--block-size 16 --num-gpu-blocks-override 84801");
@@ -268,6 +270,8 @@ static void bench_rows(const struct settings *settings)
 	snprintf(pass, sizeof pass, "%s --pass-csv %s", settings->self, trace);
 	snprintf(work, sizeof work, "%lu rows, beside a plain libcsv pass", settings->rows);
 	snprintf(run, sizeof run, base, settings->kvsim, trace, "summary", settings->folder);
+	snprintf(other, sizeof other, "%s trace validate %s", settings->kvsim, trace);
+	compare(settings, "rows_read", "reading and checking them, beside the same pass", other, pass, 4);
 	compare(settings, "rows_summary", work, run, pass, 12);
 	snprintf(other, sizeof other, base, settings->kvsim, tenth, "summary", settings->folder);
 	compare(settings, "rows_beside_a_tenth", "compare peak_kib: memory does not follow the rows (at most 1.2)", run, other, 0);
