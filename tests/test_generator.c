@@ -465,6 +465,10 @@ static const struct {
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nsalt: pepper\n", ":3: salt: 'pepper' is not allowed"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nname: \"a b\"\n", ":3: name: 'a b' is no name"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nrevisions: [{at: 5s, of: chunk-1}]\n", "of: 'chunk-1' cannot be revised"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nrevisions: [{at: 5s, of: system}]\n", "of: 'system' cannot be revised"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\ndocuments: {count: 2, tokens: 9}\n"
+	 "revisions: [{at: 5s, of: document-2}]\n",
+	 "of: 'document-2' cannot be revised"},
 	{"requests: 5\narrivals: \"closed,clients=2\"\ncurve: \"on-off,on=5s\"\n", ":3: curve: a closed loop has no rate"},
 	{"duration: 5s\narrivals: \"closed,clients=2\"\n", ":2: arrivals: a closed loop needs requests"},
 	{"requests: 5\nstreams: []\n", ":2: streams: has no streams"},

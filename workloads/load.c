@@ -313,6 +313,19 @@ static int read_subagents(const struct reader *r)
 	return read_turns(node, &r->stream->subagent, r->err);
 }
 
+static bool has_content(const struct kv_load_stream *stream, const char *name)
+{
+	unsigned long long document;
+	char canonical[40];
+
+	if (strcmp(name, "system") == 0)
+		return stream->system_tokens > 0;
+	if (sscanf(name, "document-%llu", &document) != 1 || document >= stream->documents.count)
+		return false;
+	snprintf(canonical, sizeof canonical, "document-%llu", document);
+	return strcmp(canonical, name) == 0;
+}
+
 static int read_revision(const struct reader *r, const struct kv_node *node, struct kv_load_revision *revision)
 {
 	static const char *const keys[] = {"at", "of", "edit_at"};
@@ -324,9 +337,10 @@ static int read_revision(const struct reader *r, const struct kv_node *node, str
 	if (read_time(kv_node_get(node, "at"), &revision->at, r->err) != 0 ||
 	    read_text(node, "of", &revision->of, r->err) != 0 || read_fraction(node, "edit_at", &revision->edit, r->err) != 0)
 		return -1;
-	if (strcmp(revision->of, "system") != 0 && strncmp(revision->of, "document-", 9) != 0)
-		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "of: '%s' cannot be revised; allowed: system, document-0, document-1, ...",
-		                    revision->of);
+	if (!has_content(r->stream, revision->of))
+		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "of: '%s' cannot be revised; allowed: system and document-0, "
+		                    "document-1, ... where the stream has them (system: %u tokens, documents: %zu)",
+		                    revision->of, r->stream->system_tokens, r->stream->documents.count);
 	return 0;
 }
 
@@ -450,7 +464,7 @@ static int read_stream(const struct reader *r)
 	    read_draw(r->node, "deadline", "0", &stream->deadline, r->err) != 0)
 		return -1;
 	if (read_system(r) != 0 || read_documents(r) != 0 || read_shots(r) != 0 || read_chunks(r) != 0 ||
-	    read_tenants(r) != 0 || read_subagents(r) != 0 || read_revisions(r) != 0 || read_shared_prefix(r) != 0)
+	    read_tenants(r) != 0 || read_subagents(r) != 0 || read_shared_prefix(r) != 0 || read_revisions(r) != 0)
 		return -1;
 	return read_arrivals(r);
 }
