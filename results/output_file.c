@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/base/memory.h"
@@ -35,13 +36,35 @@ static struct kv_output *new_output(int descriptor, const char *name)
 	return out;
 }
 
+/* A rename would put a file in the place of a device or pipe. */
+static bool is_device_or_pipe(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+static struct kv_output *open_in_place(const char *path, struct kv_error *err)
+{
+	int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (descriptor < 0) {
+		kv_fail(err, KV_EXIT_IO, "%s: cannot be written: %s", path, strerror(errno));
+		return NULL;
+	}
+	return new_output(descriptor, path);
+}
+
 struct kv_output *kv_output_create(const char *path, struct kv_error *err)
 {
 	size_t size = strlen(path) + sizeof KV_OUTPUT_TEMPORARY_SUFFIX;
-	char *temporary = kv_calloc(size, 1);
 	struct kv_output *out;
+	char *temporary;
 	int descriptor;
 
+	if (is_device_or_pipe(path))
+		return open_in_place(path, err);
+	temporary = kv_calloc(size, 1);
 	snprintf(temporary, size, "%s%s", path, KV_OUTPUT_TEMPORARY_SUFFIX);
 	descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (descriptor < 0) {

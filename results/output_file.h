@@ -15,7 +15,8 @@
 
 struct kv_output;
 
-/* Creates or empties PATH.tmp. NULL with err filled if that fails. */
+/* Creates or empties PATH.tmp; what is a device or a pipe (/dev/null) is written as it is and stays. NULL with err filled if
+ * that fails. */
 struct kv_output *kv_output_create(const char *path, struct kv_error *err);
 
 /* Writes to an open descriptor (stdout), which stays open; `name` is what errors call it. */

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "results/output_file.h"
@@ -79,6 +80,30 @@ START_TEST(more_than_a_buffer_arrives_whole_and_in_order)
 }
 END_TEST
 
+START_TEST(a_pipe_is_written_in_place_and_stays)
+{
+	struct kv_output *out;
+	struct stat status;
+	char text[8] = "";
+	int in;
+
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	in = open(path, O_RDONLY | O_NONBLOCK);
+	out = kv_output_create(path, &err);
+	ck_assert_ptr_nonnull(out);
+	kv_output_text(out, "a,b\n");
+	ck_assert_int_eq(kv_output_close(out, &err), 0);
+	ck_assert_int_eq(kv_output_commit(out, &err), 0);
+	kv_output_free(out);
+	ck_assert_int_eq(read(in, text, sizeof text), 4);
+	ck_assert_str_eq(text, "a,b\n");
+	close(in);
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert(S_ISFIFO(status.st_mode));
+	ck_assert_int_ne(access(temporary, F_OK), 0);
+}
+END_TEST
+
 START_TEST(a_full_disk_is_an_io_error_at_close)
 {
 	int full = open("/dev/full", O_WRONLY);
@@ -134,6 +159,7 @@ int main(void)
 	tcase_add_test(tc, a_file_has_its_final_name_only_after_commit);
 	tcase_add_test(tc, a_file_that_is_not_committed_leaves_nothing);
 	tcase_add_test(tc, more_than_a_buffer_arrives_whole_and_in_order);
+	tcase_add_test(tc, a_pipe_is_written_in_place_and_stays);
 	tcase_add_test(tc, a_full_disk_is_an_io_error_at_close);
 	tcase_add_test(tc, the_first_failure_is_kept_over_later_writes);
 	tcase_add_test(tc, a_folder_that_does_not_exist_is_an_io_error);
