@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "workloads/json_arena.h"
 
 enum { LINE_MAX_BYTES = 1 << 30 };
 
@@ -26,6 +27,7 @@ static void close_jsonl(struct kv_reader *reader)
 	if (jsonl->table->close != NULL)
 		jsonl->table->close(jsonl->owner);
 	free(jsonl->partial);
+	kv_json_arena_release();
 	free(jsonl);
 }
 
@@ -90,6 +92,7 @@ static int take_line(struct jsonl_reader *jsonl, const char *text, size_t length
 	if (is_blank(text, length))
 		return 0;
 	row = kv_trace_begin(jsonl->trace, jsonl->line);
+	kv_json_arena_begin();
 	object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
 	if (object == NULL)
 		fault_json(row, text, length, &error);
@@ -97,7 +100,7 @@ static int take_line(struct jsonl_reader *jsonl, const char *text, size_t length
 		kv_row_fault(row, KV_FAULT_SYNTAX, "the line is no JSON object; allowed: one JSON object a line");
 	else
 		read_object(jsonl, row, object);
-	json_decref(object);
+	kv_json_arena_end();
 	if (kv_trace_accept(jsonl->trace) != 0)
 		return -1;
 	if (!row->faulty && jsonl->table->taken != NULL)

@@ -16,6 +16,7 @@ libkvsim_a_SOURCES += \
 	%D%/generator.c \
 	%D%/ids.c %D%/ids.h \
 	%D%/input.c %D%/input.h \
+	%D%/json_arena.c %D%/json_arena.h \
 	%D%/jsonl.c %D%/jsonl.h \
 	%D%/kv_cache_tester.c \
 	%D%/kvsim.c \

@@ -131,11 +131,32 @@ static bool number_fault(struct kv_row *row, const char *field, enum kv_number s
 #define TIME_ALLOWED "a decimal number from 0 to 4000000000 seconds"
 #define INTEGER_ALLOWED "a whole number of at most 18 digits"
 
+/* Nine digits and nothing else, as nearly all counts are: these need no range check. */
+static bool parse_digits(const char *text, size_t length, uint32_t *out)
+{
+	uint32_t value = 0;
+
+	if (length == 0 || length > 9)
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		unsigned digit = (unsigned char)text[i] - (unsigned)'0';
+
+		if (digit > 9)
+			return false;
+		value = value * 10 + digit;
+	}
+	*out = value;
+	return true;
+}
+
 bool kv_row_tokens(struct kv_row *row, const char *field, const char *text, size_t length, uint32_t *out)
 {
+	enum kv_number status;
 	int64_t value;
-	enum kv_number status = kv_number_parse(text, length, 0, KV_TOKENS_MAX, &value);
 
+	if (parse_digits(text, length, out))
+		return true;
+	status = kv_number_parse(text, length, 0, KV_TOKENS_MAX, &value);
 	if (status != KV_NUMBER_OK)
 		return number_fault(row, field, status, text, length, TOKENS_ALLOWED);
 	*out = (uint32_t)value;
@@ -223,11 +244,12 @@ void kv_field_read_text(const struct kv_field *field, void *owner, struct kv_row
 static bool json_number_fault(struct kv_row *row, const char *field, enum kv_number status, const json_t *value,
                               const char *allowed)
 {
-	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	char text[2 * SHOWN];
+	size_t length;
 
-	number_fault(row, field, status, text ? text : "?", text ? strlen(text) : 1, allowed);
-	free(text);
-	return false;
+	memset(text, '.', sizeof text);
+	length = value != NULL ? json_dumpb(value, text, sizeof text, JSON_ENCODE_ANY | JSON_COMPACT) : 0;
+	return number_fault(row, field, status, text, length < sizeof text ? length : sizeof text, allowed);
 }
 
 static enum kv_number json_number(const json_t *value, unsigned digits, int64_t maximum, int64_t *out)
