@@ -92,7 +92,8 @@ START_TEST(means_and_shapes_come_out)
 {
 	fill(cases[_i].text, "shape");
 	ck_assert_double_eq_tol(gsl_stats_mean(values, 1, DRAWS), cases[_i].mean, 0.01 * cases[_i].mean);
-	ck_assert_double_eq_tol(gsl_stats_sd(values, 1, DRAWS) / cases[_i].mean, cases[_i].cv, 0.05 * cases[_i].cv + 1e-9);
+	ck_assert_double_eq_tol(gsl_stats_sd(values, 1, DRAWS) / cases[_i].mean, cases[_i].cv,
+	                        0.05 * cases[_i].cv + 1e-9);
 	if (cases[_i].cdf != NULL)
 		ck_assert_double_lt(distance(cases[_i].cdf), KS_LIMIT);
 }

@@ -1,4 +1,4 @@
-/* The rules of each foreign format, on a few rows of each; and what kind of file each of the public ones is found to be. */
+/* The rules of each foreign format, on a few rows of each; and what kind each of the public files is found to be. */
 #include "config.h"
 
 #include <sys/stat.h>
@@ -21,15 +21,17 @@ static const struct sample {
 	unsigned left_out;
 } samples[] = {
 	{NULL, "bailian",
-	 "{\"chat_id\": 1, \"parent_chat_id\": -1, \"timestamp\": 61.114, \"input_length\": 33, \"output_length\": 9, \"type\": "
-	 "\"text\", \"turn\": 1, \"hash_ids\": [5, 6, 7]}\n"
-	 "{\"chat_id\": 2, \"parent_chat_id\": 99, \"timestamp\": 62.5, \"input_length\": 16, \"output_length\": 3, \"type\": "
-	 "\"text\", \"turn\": 2, \"hash_ids\": [5]}\n",
+	 "{\"chat_id\": 1, \"parent_chat_id\": -1, \"timestamp\": 61.114, \"input_length\": 33, \"output_length\": 9, "
+	 "\"type\": \"text\", \"turn\": 1, \"hash_ids\": [5, 6, 7]}\n"
+	 "{\"chat_id\": 2, \"parent_chat_id\": 99, \"timestamp\": 62.5, \"input_length\": 16, \"output_length\": 3, "
+	 "\"type\": \"text\", \"turn\": 2, \"hash_ids\": [5]}\n",
 	 {{61.114, 33, 9, 3}, {62.5, 16, 3, 1}}, 0, 0},
 	{"vllm-timed", "vllm-timed",
-	 "{\"timestamp\": 2, \"input_length\": 20, \"output_length\": 5, \"hash_ids\": [1, 2]}\n", {{2, 20, 5, 2}}, 0, 0},
+	 "{\"timestamp\": 2, \"input_length\": 20, \"output_length\": 5, \"hash_ids\": [1, 2]}\n",
+	 {{2, 20, 5, 2}}, 0, 0},
 	{"mooncake,block=4,unit=us,last=floor", "mooncake",
-	 "{\"timestamp\": 7, \"input_length\": 10, \"output_length\": 5, \"hash_ids\": [1, 2]}\n", {{7e-6, 10, 5, 3}}, 0, 0},
+	 "{\"timestamp\": 7, \"input_length\": 10, \"output_length\": 5, \"hash_ids\": [1, 2]}\n",
+	 {{7e-6, 10, 5, 3}}, 0, 0},
 	{"mooncake,time_key=t,input_key=in,output_key=out,ids_key=h,block=16", "mooncake",
 	 "{\"t\": 1500, \"in\": 10, \"out\": 5, \"h\": [3]}\n", {{1.5, 10, 5, 1}}, 0, 0},
 	{NULL, "servegen-offline",
@@ -37,11 +39,13 @@ static const struct sample {
 	 "{\"request_id\": 1, \"type\": \"text\", \"input_length\": 5, \"output_length\": 2, \"duration\": 30}\n",
 	 {{0, 17, 0, 2}, {0, 5, 2, 0}}, 0, 0},
 	{NULL, "azure",
-	 "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 00:00:01+00:00,2,3\n"
+	 "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n"
+	 "2024-05-10 00:00:01+00:00,2,3\n"
 	 "2024-05-10 01:00:01.5+01:00,3,4\n",
 	 {{0, 2162, 5, 0}, {0.99007, 2, 3, 0}, {1.49007, 3, 4, 0}}, 0, 0},
 	{NULL, "azure",
-	 "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,0,770,491\n2024-10-15T12:00:05.819Z,1,949,126\n",
+	 "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,0,770,491\n"
+	 "2024-10-15T12:00:05.819Z,1,949,126\n",
 	 {{0, 770, 491, 0}, {5.55, 949, 126, 0}}, 0, 0},
 	{NULL, "burstgpt",
 	 "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n"
@@ -53,32 +57,38 @@ static const struct sample {
 	 "19440161.0,,2,ChatGPT,36,29,65,Conversation log\n19440170.0,,2,GPT-4,7,2,9,API log\n",
 	 {{0, 906, 446, 0}, {60, 7, 2, 0}}, KV_FAULT_FILTERED, 1},
 	{NULL, "splitwise",
-	 "request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size\n0,2,0,1,1,4096,32\n"
+	 "request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size\n"
+	 "0,2,0,1,1,4096,32\n"
 	 "1,2,0,3,1,2048,8\n",
 	 {{1, 4096, 32, 0}, {3, 2048, 8, 0}}, 0, 0},
 	{NULL, "vidur", "arrived_at,num_prefill_tokens,num_decode_tokens\n0.052000000000000005,3180,8\n",
 	 {{0.052, 3180, 8, 0}}, 0, 0},
-	{NULL, "vidur", "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n7564.0,192.0,7756.0,39.395833333333336\n",
+	{NULL, "vidur",
+	 "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n7564.0,192.0,7756.0,39.395833333333336\n",
 	 {{0, 7564, 192, 0}}, 0, 0},
-	{NULL, "vidur", "arrived_at,num_prefill_tokens,num_decode_tokens,session_id,block_hash_ids\n0.0,32,2,7,11|22\n1.0,20,2,7,11|23\n",
+	{NULL, "vidur", "arrived_at,num_prefill_tokens,num_decode_tokens,session_id,block_hash_ids\n0.0,32,2,7,11|22\n"
+	 "1.0,20,2,7,11|23\n",
 	 {{0, 32, 2, 2}, {1, 20, 2, 2}}, 0, 0},
 	{NULL, "vllm-bench",
-	 "{\"date\": \"20260101\", \"request_throughput\": 2.0, \"input_lens\": [10, 20, 30], \"output_lens\": [1, 0, 3],\n"
+	 "{\"date\": \"20260101\", \"request_throughput\": 2.0, \"input_lens\": [10, 20, 30], \"output_lens\": [1, 0, "
+	 "3],\n"
 	 "\"start_times\": [100.5, 101, 102.25], \"errors\": [\"\", \"timed out\", \"\"]}\n",
 	 {{0, 10, 1, 0}, {1.75, 30, 3, 0}}, KV_FAULT_FAILED, 1},
 	{NULL, "llmservingsim",
-	 "{\"request_id\": \"b0\", \"arrival_time_ns\": 46926808, \"input_toks\": 35, \"output_toks\": 5, \"prompt_full_block_ids\": "
-	 "[0, 1], \"later_full_block_ids\": []}\n",
+	 "{\"request_id\": \"b0\", \"arrival_time_ns\": 46926808, \"input_toks\": 35, \"output_toks\": 5, "
+	 "\"prompt_full_block_ids\": [0, 1], \"later_full_block_ids\": []}\n",
 	 {{0.046926808, 35, 5, 3}}, 0, 0},
 	{NULL, "llmservingsim",
-	 "{\"request_id\": \"b0\", \"input_toks\": 35, \"output_toks\": 5, \"arrival_time\": 1777142838.338653, \"queued_ts\": "
-	 "479748.340626232}\n"
-	 "{\"request_id\": \"b1\", \"input_toks\": 3, \"output_toks\": 5, \"arrival_time\": 1777142838.6237123, \"queued_ts\": "
-	 "479748.625554681}\n",
+	 "{\"request_id\": \"b0\", \"input_toks\": 35, \"output_toks\": 5, \"arrival_time\": 1777142838.338653, "
+	 "\"queued_ts\": 479748.340626232}\n"
+	 "{\"request_id\": \"b1\", \"input_toks\": 3, \"output_toks\": 5, \"arrival_time\": 1777142838.6237123, "
+	 "\"queued_ts\": 479748.625554681}\n",
 	 {{0, 35, 5, 0}, {0.284928449, 3, 5, 0}}, 0, 0},
 	{"llmservingsim,clock=arrival", "llmservingsim",
-	 "{\"request_id\": \"b0\", \"input_toks\": 35, \"output_toks\": 5, \"arrival_time\": 1777142838.338653, \"queued_ts\": 1}\n"
-	 "{\"request_id\": \"b1\", \"input_toks\": 3, \"output_toks\": 5, \"arrival_time\": 1777142838.6237123, \"queued_ts\": 1}\n",
+	 "{\"request_id\": \"b0\", \"input_toks\": 35, \"output_toks\": 5, \"arrival_time\": 1777142838.338653, "
+	 "\"queued_ts\": 1}\n"
+	 "{\"request_id\": \"b1\", \"input_toks\": 3, \"output_toks\": 5, \"arrival_time\": 1777142838.6237123, "
+	 "\"queued_ts\": 1}\n",
 	 {{0, 35, 5, 0}, {0.2850593, 3, 5, 0}}, 0, 0},
 	{NULL, "lengths", "100,5\n200,6\n", {{0, 100, 5, 0}, {0, 200, 6, 0}}, 0, 0},
 	{NULL, "lengths", "input_tokens,output_tokens\n100,5\n", {{0, 100, 5, 0}}, 0, 0},
@@ -91,13 +101,16 @@ static const struct sample {
 	 "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n"
 	 "0,250,0,0,512,64,100\n0,250,1,576,128,64,100\n",
 	 {{0.25, 512, 64, 1}, {0.35, 704, 64, 3}}, 0, 0},
-	{NULL, "tracelab", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\na,512,64,0,0,100,100\n",
+	{NULL, "tracelab",
+	 "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\na,512,64,0,0,100,100\n",
 	 {{0, 612, 64, 2}}, 0, 0},
 	{NULL, "tracelab-rounds",
-	 "{\"session_id\": \"a\", \"round_index\": 0, \"input_tokens_total\": 100, \"prefix_tokens\": 30, \"output_tokens\": 9, "
-	 "\"timing_events\": [{\"event_type\": \"user_message\", \"timestamp\": \"2026-06-01T05:40:20.151Z\"}, {\"event_type\": "
-	 "\"text\", \"timestamp\": \"2026-06-01T05:40:29.887Z\"}]}\n"
-	 "{\"session_id\": \"a\", \"round_index\": 1, \"input_tokens_total\": 120, \"prefix_tokens\": 109, \"output_tokens\": 9, "
+	 "{\"session_id\": \"a\", \"round_index\": 0, \"input_tokens_total\": 100, \"prefix_tokens\": 30, "
+	 "\"output_tokens\": 9, "
+	 "\"timing_events\": [{\"event_type\": \"user_message\", \"timestamp\": \"2026-06-01T05:40:20.151Z\"}, "
+	 "{\"event_type\": \"text\", \"timestamp\": \"2026-06-01T05:40:29.887Z\"}]}\n"
+	 "{\"session_id\": \"a\", \"round_index\": 1, \"input_tokens_total\": 120, \"prefix_tokens\": 109, "
+	 "\"output_tokens\": 9, "
 	 "\"timing_events\": [{\"event_type\": \"tool_result\", \"timestamp\": \"2026-06-01T05:40:31.887Z\"}]}\n",
 	 {{0, 100, 9, 2}, {2, 120, 9, 4}}, 0, 0},
 };
@@ -140,12 +153,13 @@ static const struct bad {
 	const char *message;
 } bads[] = {
 	{"mooncake", "{\"timestamp\":0,\"input_length\":100,\"output_length\":1,\"hash_ids\":[1,2,3,4,5,6,7]}\n",
-	 ":1: hash_ids: 7 ids for input_length 100; allowed: 1, one for every 512 tokens and one for the rest (7 would be right "
-	 "with block=16)"},
+	 ":1: hash_ids: 7 ids for input_length 100; allowed: 1, "
+	 "one for every 512 tokens and one for the rest (7 would be right with block=16)"},
 	{"mooncake,block=16", "{\"timestamp\":0,\"input_length\":1000,\"output_length\":1,\"hash_ids\":[1,2]}\n",
-	 ":1: hash_ids: 2 ids for input_length 1000; allowed: 63, one for every 16 tokens and one for the rest (2 would be right "
-	 "with block=512)"},
-	{"vidur", "num_prefill_tokens,num_decode_tokens\n7564.5,1\n", ":2: num_prefill_tokens: '7564.5' is not a whole number"},
+	 ":1: hash_ids: 2 ids for input_length 1000; allowed: 63, "
+	 "one for every 16 tokens and one for the rest (2 would be right with block=512)"},
+	{"vidur", "num_prefill_tokens,num_decode_tokens\n7564.5,1\n",
+	 ":2: num_prefill_tokens: '7564.5' is not a whole number"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens,block_hash_ids\n32,1,1\n",
 	 ":2: block_hash_ids: 1 ids for num_prefill_tokens 32; allowed: 2"},
 	{"lengths", "100,5\nabc,1\n", ":2: prompt tokens: 'abc' is not a number"},
@@ -164,9 +178,12 @@ static const struct bad {
 	 ":3: round_idx: 2 in session '0'; allowed: 1, the next one (is the session id used twice?)"},
 	{"tracelab", "session_id,round_idx,prefix_len,input_len,output_len\n0,0,0,5,1\n0,0,0,5,1\n",
 	 ":3: round_idx: 0 in session '0'; allowed: 1, the next one (is the session id used twice?)"},
-	{"vllm-bench", "{\"input_lens\":[1,2],\"output_lens\":[1]}", ":1: output_lens: 1 entries; allowed: 2, as in input_lens"},
-	{"burstgpt", "Timestamp,Model,Request tokens,Response tokens\n1,ChatGPT,x,5\n", ":2: Request tokens: 'x' is not a number"},
-	{"ragpulse,tables=.", "{\"timestamp\":\"1\",\"input_length\":5,\"output_length\":1,\"hash_ids\":{\"history\":[1]}}\n",
+	{"vllm-bench", "{\"input_lens\":[1,2],\"output_lens\":[1]}",
+	 ":1: output_lens: 1 entries; allowed: 2, as in input_lens"},
+	{"burstgpt", "Timestamp,Model,Request tokens,Response tokens\n1,ChatGPT,x,5\n",
+	 ":2: Request tokens: 'x' is not a number"},
+	{"ragpulse,tables=.",
+	 "{\"timestamp\":\"1\",\"input_length\":5,\"output_length\":1,\"hash_ids\":{\"history\":[1]}}\n",
 	 ":1: hash_ids: a chunk of history has no length; allowed: ids of a table with history_id and token_length"},
 	{"ragpulse,tables=.", "{\"timestamp\":1,\"input_length\":5,\"output_length\":1,\"hash_ids\":{}}\n",
 	 ":1: timestamp: not seconds in quotes"},
@@ -195,11 +212,15 @@ END_TEST
 
 START_TEST(parameters_of_formats_are_checked)
 {
-	static const char *const formats[] = {"mooncake,block=0", "mooncake,blok=16", "mooncake,unit=h", "lengths,block=16",
-	                                      "mooncake,block"};
-	static const char *const messages[] = {"mooncake,block: ", "mooncake: unknown parameter 'blok': did you mean 'block'?",
-	                                       "mooncake,unit: 'h' is none of s|ms|us|ns", "lengths takes no parameters",
-	                                       "mooncake: write parameters as name=value, found 'block'"};
+	static const char *const formats[] = {
+		"mooncake,block=0", "mooncake,blok=16", "mooncake,unit=h", "lengths,block=16", "mooncake,block"
+	};
+	static const char *const messages[] = {
+		"mooncake,block: ", "mooncake: unknown parameter 'blok': did you mean 'block'?",
+		"mooncake,unit: 'h' is none of s|ms|us|ns",
+		"lengths takes no parameters",
+		"mooncake: write parameters as name=value, found 'block'"
+	};
 	char path[KV_PATH_SIZE];
 	struct kv_trace_options options;
 	struct kv_error err = {0};
@@ -217,13 +238,14 @@ END_TEST
 START_TEST(sub_agents_run_beside_and_are_waited_for_if_they_had_ended)
 {
 	static const char text[] =
-		"{\"id\":\"s\",\"requests\":["
-		"{\"t\":0,\"in\":10,\"out\":1,\"hash_ids\":[],\"api_time\":1},"
-		"{\"t\":3,\"type\":\"subagent\",\"requests\":[{\"t\":0,\"in\":20,\"out\":1,\"hash_ids\":[],\"api_time\":4}]},"
-		"{\"t\":4,\"type\":\"subagent\",\"requests\":[{\"t\":0,\"in\":30,\"out\":1,\"hash_ids\":[],\"api_time\":9}]},"
+		"{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":10,\"out\":1,\"hash_ids\":[],\"api_time\":1},"
+		"{\"t\":3,\"type\":\"subagent\",\"requests\":["
+		"{\"t\":0,\"in\":20,\"out\":1,\"hash_ids\":[],\"api_time\":4}]},"
+		"{\"t\":4,\"type\":\"subagent\",\"requests\":["
+		"{\"t\":0,\"in\":30,\"out\":1,\"hash_ids\":[],\"api_time\":9}]},"
 		"{\"t\":8,\"in\":40,\"out\":1,\"hash_ids\":[],\"api_time\":1,\"think_time\":7}]}";
-	/* Ends are a tenth of a second after arrivals: the sub-agents start 2 and 3 s after the first end, the last request
-	 * comes 1 s after the first sub-agent has ended. */
+	/* Ends are a tenth of a second after arrivals: the sub-agents start 2 and 3 s after the first end, the last
+	 * request comes 1 s after the first sub-agent has ended. */
 	static const struct expected rows[] = {{0, 10, 1, 0}, {2.1, 20, 1, 0}, {3.1, 30, 1, 0}, {3.2, 40, 1, 0}};
 	char path[KV_PATH_SIZE];
 	struct kv_trace_options options;

@@ -92,7 +92,7 @@ static double seconds(kv_time time)
 	return (double)time / (double)KV_SECOND;
 }
 
-/* --- arrivals ----------------------------------------------------------------------------------------------------------- */
+/* --- arrivals ----------------------------------------------------------------------------------------------------- */
 
 #define LOAD(requests, arrivals) "requests: " requests "\narrivals: \"" arrivals "\"\nmessage: 10\noutput: 1\n"
 
@@ -210,12 +210,13 @@ START_TEST(the_arrivals_of_a_trace_can_be_taken_at_another_rate)
 }
 END_TEST
 
-/* --- content ------------------------------------------------------------------------------------------------------------- */
+/* --- content ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(turns_carry_what_came_before_and_follow_the_answer)
 {
-	generate("requests: 3\nname: c\narrivals: \"constant,rate=1\"\nsystem: {tokens: 100}\nturns: 3\nmessage: 10\noutput: 7\n"
-	         "think: 4\n", 1, KV_SECOND);
+	generate("requests: 3\nname: c\narrivals: \"constant,rate=1\"\nsystem: {tokens: 100}\nturns: 3\nmessage: 10\n"
+	         "output: 7\nthink: 4\n",
+	         1, KV_SECOND);
 	ck_assert_uint_eq(count, 3);
 	ck_assert_int_eq(made[0].arrival, KV_SECOND);
 	ck_assert_int_eq(made[1].arrival, 6 * KV_SECOND);
@@ -232,9 +233,10 @@ END_TEST
 
 START_TEST(a_revision_keeps_what_lies_before_its_edit)
 {
-	generate("requests: 4\nname: p\narrivals: \"constant,rate=1\"\ndocuments: {count: 1, tokens: 100}\nmessage: 10\noutput: 1\n"
-	         "revisions:\n  - {at: 2s, of: document-0, edit_at: 60%}\n  - {at: 3s, of: document-0, edit_at: 20%}\n"
-	         "  - {at: 4s, of: document-0, edit_at: 0%}\n", 1, 0);
+	generate("requests: 4\nname: p\narrivals: \"constant,rate=1\"\ndocuments: {count: 1, tokens: 100}\n"
+	         "message: 10\noutput: 1\nrevisions:\n  - {at: 2s, of: document-0, edit_at: 60%}\n"
+	         "  - {at: 3s, of: document-0, edit_at: 20%}\n  - {at: 4s, of: document-0, edit_at: 0%}\n",
+	         1, 0);
 	ck_assert_uint_eq(made[0].segments, 2);
 	ck_assert_uint_eq(made[0].first[0].length, 100);
 	ck_assert_uint_eq(made[1].first[0].stream, made[0].first[0].stream);
@@ -257,8 +259,10 @@ START_TEST(chunks_stand_behind_what_is_shared_or_before_it)
 	char text[400];
 
 	for (int i = 0; i < 2; i++) {
-		snprintf(text, sizeof text, "requests: 50\nname: r\narrivals: \"constant,rate=1\"\nsystem: {tokens: 100}\n"
-		         "chunks: {count: 40, pick: 3, tokens: 20, popularity: 1, sorted: true}\norder: %s\nmessage: 5\noutput: 1\n",
+		snprintf(text, sizeof text,
+		         "requests: 50\nname: r\narrivals: \"constant,rate=1\"\nsystem: {tokens: 100}\n"
+		         "chunks: {count: 40, pick: 3, tokens: 20, popularity: 1, sorted: true}\norder: %s\n"
+		         "message: 5\noutput: 1\n",
 		         orders[i]);
 		generate(text, 1, 0);
 		for (size_t k = 0; k < count; k++) {
@@ -274,8 +278,9 @@ START_TEST(generated_shared_prefix_has_sglangs_shape)
 {
 	size_t groups = 0;
 
-	generate("name: g\narrivals: \"poisson,rate=10\"\ngsp_num_groups: 4\ngsp_prompts_per_group: 5\ngsp_system_prompt_len: 64\n"
-	         "gsp_question_len: 8\ngsp_output_len: 3\n", 1, 0);
+	generate("name: g\narrivals: \"poisson,rate=10\"\ngsp_num_groups: 4\ngsp_prompts_per_group: 5\n"
+	         "gsp_system_prompt_len: 64\ngsp_question_len: 8\ngsp_output_len: 3\n",
+	         1, 0);
 	ck_assert_uint_eq(count, 20);
 	for (size_t i = 0; i < count; i++) {
 		size_t same = 0, before = 0;
@@ -296,7 +301,8 @@ END_TEST
 START_TEST(sub_agents_run_beside_and_the_next_turn_waits_for_them)
 {
 	generate("requests: 4\nname: a\narrivals: \"constant,rate=1\"\nturns: 2\nmessage: 10\noutput: 1\nthink: 1\n"
-	         "subagents: {share: 100%, system_tokens: 30, turns: 2, message: 5, output: 2, think: 3}\n", 1, KV_SECOND);
+	         "subagents: {share: 100%, system_tokens: 30, turns: 2, message: 5, output: 2, think: 3}\n", 1,
+	         KV_SECOND);
 	ck_assert_uint_eq(count, 4);
 	ck_assert_str_eq(made[0].id, "a-0.0");
 	ck_assert_str_eq(made[1].id, "a-0.0.a0");
@@ -314,8 +320,10 @@ START_TEST(tenants_are_skewed_and_enter_the_key)
 {
 	size_t first = 0;
 
-	generate("requests: 10000\narrivals: \"constant,rate=1\"\nmessage: 10\noutput: 1\ntenants: {count: 10, popularity: 1}\n"
-	         "adapters: {count: 2, popularity: 0}\nsalt: tenant\nsystem: {tokens: 10, per: tenant}\n", 1, 0);
+	generate("requests: 10000\narrivals: \"constant,rate=1\"\nmessage: 10\noutput: 1\n"
+	         "tenants: {count: 10, popularity: 1}\nadapters: {count: 2, popularity: 0}\nsalt: tenant\n"
+	         "system: {tokens: 10, per: tenant}\n",
+	         1, 0);
 	for (size_t i = 0; i < count; i++) {
 		first += strcmp(made[i].tenant, "tenant-0") == 0;
 		ck_assert_str_eq(made[i].salt, made[i].tenant);
@@ -326,11 +334,12 @@ START_TEST(tenants_are_skewed_and_enter_the_key)
 }
 END_TEST
 
-/* --- randomness ------------------------------------------------------------------------------------------------------------ */
+/* --- randomness --------------------------------------------------------------------------------------------------- */
 
 #define KNOBS(arrivals, turns, message, output) \
-	"requests: 300\narrivals: \"" arrivals "\"\nsystem: {tokens: 50}\nturns: " turns "\nmessage: \"" message "\"\noutput: \"" \
-	output "\"\ndocuments: {count: 30, tokens: \"uniform,min=100,max=900\", popularity: 1}\n"
+	"requests: 300\narrivals: \"" arrivals "\"\nsystem: {tokens: 50}\nturns: " turns \
+	"\nmessage: \"" message "\"\noutput: \"" output \
+	"\"\ndocuments: {count: 30, tokens: \"uniform,min=100,max=900\", popularity: 1}\n"
 
 START_TEST(the_same_seed_gives_the_same_requests)
 {
@@ -444,18 +453,21 @@ START_TEST(one_stream_leaves_the_others_alone)
 }
 END_TEST
 
-/* --- errors ---------------------------------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text, *message;
 } bad[] = {
 	{"arrivals: \"poisson,rate=1\"\n", ":1: stream load never ends: give requests or duration"},
 	{"requests: 5\n", ":1: stream load needs arrivals"},
-	{"requests: 5\narrivals: \"poison,rate=1\"\n", ":2: arrivals: unknown arrival process 'poison': did you mean 'poisson'?"},
+	{"requests: 5\narrivals: \"poison,rate=1\"\n",
+	 ":2: arrivals: unknown arrival process 'poison': did you mean 'poisson'?"},
 	{"requests: 5\narrivals: \"poisson,rate=0\"\n", ":2: arrivals: poisson,rate: "},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nmesage: 5\n", ":3: unknown key 'mesage': did you mean 'message'?"},
-	{"requests: 5\narrivals: \"poisson,rate=1\"\nmessage: [{share: 50%, of: 3}]\n", ":3: message: the shares sum to 50%; allowed: 100%"},
-	{"requests: 5\narrivals: \"poisson,rate=1\"\nmessage: \"lognormal,mean=-3\"\n", ":3: message: lognormal,mean: "},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nmessage: [{share: 50%, of: 3}]\n",
+	 ":3: message: the shares sum to 50%; allowed: 100%"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nmessage: \"lognormal,mean=-3\"\n",
+	 ":3: message: lognormal,mean: "},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\ndocuments: {count: 3}\n", ":3: documents: needs count and tokens"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\ncorrelation: 2\n", ":3: correlation: "},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nchunks: {count: 3, tokens: 9, pick: 6}\n",
@@ -464,15 +476,19 @@ static const struct {
 	 ":3: pick: 4 is out of range: 1 to 3 is allowed"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nsalt: pepper\n", ":3: salt: 'pepper' is not allowed"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nname: \"a b\"\n", ":3: name: 'a b' is no name"},
-	{"requests: 5\narrivals: \"poisson,rate=1\"\nrevisions: [{at: 5s, of: chunk-1}]\n", "of: 'chunk-1' cannot be revised"},
-	{"requests: 5\narrivals: \"poisson,rate=1\"\nrevisions: [{at: 5s, of: system}]\n", "of: 'system' cannot be revised"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nrevisions: [{at: 5s, of: chunk-1}]\n",
+	 "of: 'chunk-1' cannot be revised"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nrevisions: [{at: 5s, of: system}]\n",
+	 "of: 'system' cannot be revised"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\ndocuments: {count: 2, tokens: 9}\n"
 	 "revisions: [{at: 5s, of: document-2}]\n",
 	 "of: 'document-2' cannot be revised"},
-	{"requests: 5\narrivals: \"closed,clients=2\"\ncurve: \"on-off,on=5s\"\n", ":3: curve: a closed loop has no rate"},
+	{"requests: 5\narrivals: \"closed,clients=2\"\ncurve: \"on-off,on=5s\"\n",
+	 ":3: curve: a closed loop has no rate"},
 	{"duration: 5s\narrivals: \"closed,clients=2\"\n", ":2: arrivals: a closed loop needs requests"},
 	{"requests: 5\nstreams: []\n", ":2: streams: has no streams"},
-	{"requests: 5\nstreams:\n  - {name: a, arrivals: \"poisson,rate=1\"}\n  - {name: a, arrivals: \"poisson,rate=1\"}\n",
+	{"requests: 5\nstreams:\n  - {name: a, arrivals: \"poisson,rate=1\"}\n"
+	 "  - {name: a, arrivals: \"poisson,rate=1\"}\n",
 	 ":4: two streams are called a"},
 	{"requests: 5\narrivals: [1]\n", ":2: arrivals: "},
 	{"workload: {generate: {requests: 5}}\n", ":1: generate: stream load needs arrivals"},

@@ -61,7 +61,7 @@ static void expect_segment(uint32_t at, enum kv_stream_kind kind, const char *na
 	ck_assert_uint_eq(request.prompt[at].stream, kv_name_hash(name, (uint32_t)strlen(name)));
 }
 
-/* --- legal forms of one and the same trace ------------------------------------------------------------------------- */
+/* --- legal forms of one and the same trace ------------------------------------------------------------------------ */
 
 static const struct {
 	const char *text;
@@ -103,7 +103,7 @@ START_TEST(legal_forms_give_the_same_requests)
 }
 END_TEST
 
-/* --- content -------------------------------------------------------------------------------------------------------- */
+/* --- content ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(prompts_without_names_are_private_and_outputs_cannot_be_named)
 {
@@ -175,8 +175,10 @@ END_TEST
 
 START_TEST(json_prompts_are_pairs)
 {
-	open_text(TEXT("{\"arrival_s\":1,\"prompt\":[[\"doc 1\",30]],\"output_tokens\":2,\"request_id\":\"a\",\"priority\":-3}\n"
-	               "{\"arrival_s\":0.1,\"prompt\":[[\"doc 1\",30],[\"@a\",2]],\"output_tokens\":1,\"request_id\":\"b\"}\n"));
+	open_text(TEXT("{\"arrival_s\":1,\"prompt\":[[\"doc 1\",30]],\"output_tokens\":2,"
+	               "\"request_id\":\"a\",\"priority\":-3}\n"
+	               "{\"arrival_s\":0.1,\"prompt\":[[\"doc 1\",30],[\"@a\",2]],"
+	               "\"output_tokens\":1,\"request_id\":\"b\"}\n"));
 	expect_next(KV_SECOND / 10, 32, 1);
 	ck_assert_str_eq(request.id, "b");
 	ck_assert_uint_eq(request.index, 1);
@@ -191,8 +193,9 @@ END_TEST
 
 START_TEST(mooncake_ids_are_blocks_of_512_and_keep_64_bits)
 {
-	open_text(TEXT("{\"timestamp\": 3052, \"input_length\": 1030, \"output_length\": 5, \"hash_ids\": [7, 4294967303, "
-	               "9223372036854775807], \"extra\": 1}\n"));
+	open_text(TEXT(
+		"{\"timestamp\": 3052, \"input_length\": 1030, \"output_length\": 5, \"hash_ids\": [7, 4294967303, "
+		"9223372036854775807], \"extra\": 1}\n"));
 	expect_next(3052 * KV_MILLISECOND, 1030, 5);
 	ck_assert_uint_eq(request.prompt_segments, 3);
 	ck_assert_uint_eq(request.prompt[0].kind, KV_STREAM_BLOCK);
@@ -222,8 +225,8 @@ START_TEST(a_line_may_be_longer_than_any_buffer)
 {
 	enum { IDS = 200000 };
 	char *text = malloc(IDS * 8 + 200);
-	size_t length = (size_t)sprintf(text, "{\"timestamp\":0,\"input_length\":%d,\"output_length\":1,\"hash_ids\":[1",
-	                                IDS * 512);
+	size_t length = (size_t)sprintf(
+		text, "{\"timestamp\":0,\"input_length\":%d,\"output_length\":1,\"hash_ids\":[1", IDS * 512);
 
 	ck_assert_ptr_nonnull(text);
 	for (int i = 1; i < IDS; i++)
@@ -239,7 +242,7 @@ START_TEST(a_line_may_be_longer_than_any_buffer)
 }
 END_TEST
 
-/* --- rows that depend on others ------------------------------------------------------------------------------------- */
+/* --- rows that depend on others ----------------------------------------------------------------------------------- */
 
 #define HA "request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\n"
 
@@ -271,7 +274,8 @@ START_TEST(a_row_can_wait_for_several_others)
 	expect_next(0, 1, 1);
 	expect_next(0, 2, 1);
 	ck_assert(!end(1, 9 * KV_SECOND));
-	ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, KV_END_FINISHED, 4 * KV_SECOND, NULL, false));
+	ck_assert(!kv_trace_source(trace)->ended(kv_trace_source(trace), 0, KV_END_FINISHED, 4 * KV_SECOND, NULL,
+	                                         false));
 	expect_next(10 * KV_SECOND, 3, 1);
 	expect_end();
 }
@@ -352,14 +356,16 @@ START_TEST(a_row_too_far_behind_what_it_depends_on_is_an_error)
 	struct kv_error err = {0};
 
 	options.reorder_rows = 1;
-	trace = kv_trace_open(kv_write_file(path, TEXT(HA "a,0,1,1,,\nb,1,1,1,,\nc,2,1,1,,\nd,,2,1,a,1\n")), &options, &err);
+	trace = kv_trace_open(kv_write_file(path, TEXT(HA "a,0,1,1,,\nb,1,1,1,,\nc,2,1,1,,\nd,,2,1,a,1\n")), &options,
+	                      &err);
 	ck_assert_ptr_null(trace);
-	ck_assert_msg(strstr(err.text, ":5: after: what it depends on lies further back than rows are put in order") != NULL,
+	ck_assert_msg(strstr(err.text, ":5: after: what it depends on lies further back than rows are put in order")
+	              != NULL,
 	              "%s", err.text);
 }
 END_TEST
 
-/* --- options -------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(a_range_of_rows_starts_its_own_clock_and_keeps_names)
 {
@@ -496,7 +502,7 @@ START_TEST(options_out_of_range_are_usage_errors)
 }
 END_TEST
 
-/* --- public traces, against the figures published with them ------------------------------------------------------------ */
+/* --- public traces, against the figures published with them ------------------------------------------------------- */
 
 static const struct {
 	const char *file;

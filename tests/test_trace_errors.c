@@ -24,24 +24,29 @@ static const struct bad table[] = {
 	{TEXT(H3), NULL, ": no request in it: 0 rows read, 0 left out"},
 	{TEXT("a,b,c\n1,2,3\n"), NULL, ": its first line is of no format that is known (kvsim, "},
 	{TEXT("arrival_s,output_tokens\n0,1\n"), NULL, ":1: the header has neither prompt nor prompt_tokens"},
-	{TEXT("prompt_tokens,output_tokens\n0,1\n"), NULL, ":1: column arrival_s: is missing, and this format requires it"},
+	{TEXT("prompt_tokens,output_tokens\n0,1\n"), NULL,
+	 ":1: column arrival_s: is missing, and this format requires it"},
 	{TEXT("arrival_s,arrival_s,prompt_tokens,output_tokens\n0,0,1,1\n"), NULL,
 	 ":1: column arrival_s: stands twice in the header"},
 	{TEXT("arrival_s,prompt_token,output_tokens\n0,1,1\n"), NULL,
 	 ":1: unknown column 'prompt_token': did you mean 'prompt_tokens'?"},
 	{TEXT("arrival_s,\033[31mprompt,output_tokens\n0,a:1,1\n"), NULL, ":1: unknown column '?[31mprompt'"},
-	{TEXT("arrival_s,prompt_tokens,output_tokens,no_store\n0,1,1,5\n"), NULL, ":1: column no_store: is not built yet"},
+	{TEXT("arrival_s,prompt_tokens,output_tokens,no_store\n0,1,1,5\n"), NULL,
+	 ":1: column no_store: is not built yet"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,ttl_s\n0,1,1,5\n"), NULL, ":1: column ttl_s: is not built yet"},
-	{TEXT("arrival_s,prompt,content,output_tokens\n0,a:1,b:1,5\n"), NULL, ":1: the header has both prompt and content"},
+	{TEXT("arrival_s,prompt,content,output_tokens\n0,a:1,b:1,5\n"), NULL,
+	 ":1: the header has both prompt and content"},
 	{TEXT(H3 "0,1,1\n1,\"1,1\n2,1,1\n"), NULL, ":3: malformed quotes"},
 	{TEXT(H3 "0,1,1\n1,a\"b,1\n"), NULL, ":3: malformed quotes"},
 	/* CSV rows */
 	{TEXT(H3 "0,1,1\n1,1\n"), "columns", ":3: 2 fields; allowed: 3, as in the header"},
 	{TEXT(H3 "0,1,1\n\n1,1,1,1\n"), "columns", ":4: 4 fields; allowed: 3, as in the header"},
 	{TEXT(H3 "0,1,1\n1,,1\n"), "missing_field", ":3: prompt: neither prompt nor prompt_tokens is given"},
-	{TEXT(H3 "0,1,1\n,1,1\n"), "missing_field", ":3: arrival_s: is missing, and every row that does not depend on another needs it"},
+	{TEXT(H3 "0,1,1\n,1,1\n"), "missing_field",
+	 ":3: arrival_s: is missing, and every row that does not depend on another needs it"},
 	{TEXT(H3 "0,1,1\n1,1,\n"), "missing_field", ":3: output_tokens: is empty"},
-	{TEXT(H3 "0,1,1\nabc,1,1\n"), "not_a_number", ":3: arrival_s: 'abc' is not a number; allowed: a decimal number from"},
+	{TEXT(H3 "0,1,1\nabc,1,1\n"), "not_a_number",
+	 ":3: arrival_s: 'abc' is not a number; allowed: a decimal number from"},
 	{TEXT(H3 "0,1,1\nNaN,1,1\n"), "not_a_number", ":3: arrival_s: 'NaN' is not a number"},
 	{TEXT(H3 "0,1,1\n1,inf,1\n"), "not_a_number", ":3: prompt_tokens: 'inf' is not a number"},
 	{TEXT(H3 "0,1,1\n1,1.5,1\n"), "not_a_number", ":3: prompt_tokens: '1.5' is not a whole number"},
@@ -58,7 +63,8 @@ static const struct bad table[] = {
 	 ":3: priority: 'high' is not a number; allowed: a whole number"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,tenant\n0,1,1,a\n1,1,1,b\xc3\n"), "bad_text",
 	 ":3: tenant: contains bytes that are not UTF-8"},
-	{TEXT("arrival_s,prompt_tokens,output_tokens,tenant\n0,1,1,\"a\n\nb\"\n1,1,x,b\n"), "not_a_number", ":5: output_tokens"},
+	{TEXT("arrival_s,prompt_tokens,output_tokens,tenant\n0,1,1,\"a\n\nb\"\n1,1,x,b\n"), "not_a_number",
+	 ":5: output_tokens"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,max_tokens\n0,1,0,1\n1,1,0,0\n"), "out_of_range",
 	 ":3: max_tokens: 0 is refused by servers; allowed: at least 1, or empty"},
 	/* prompts */
@@ -77,17 +83,20 @@ static const struct bad table[] = {
 	 ":3: content: @r0: what requests generate can be named in prompt only"},
 	{TEXT(HI "x,0,a:5,1\nx,1,a:5,1\n"), "duplicate_id", ":3: request_id: 'x' is that of an earlier row too"},
 	{TEXT(HI "r1,0,a:5,1\n,1,a:5,1\n"), "duplicate_id", ":3: request_id: 'r1' is that of an earlier row too"},
-	{TEXT(HI "x,0,a:5,1\ny,1,@z:1,1\n"), "bad_reference", ":3: prompt: @z: no request of that id stands earlier in the file"},
+	{TEXT(HI "x,0,a:5,1\ny,1,@z:1,1\n"), "bad_reference",
+	 ":3: prompt: @z: no request of that id stands earlier in the file"},
 	{TEXT(HI "x,0,a:5,1\ny,1,@y:1,1\n"), "bad_reference", ":3: prompt: @y: no request of that id stands earlier"},
 	{TEXT(HI "x,0,a:5,4\ny,1,@x:5,1\n"), "bad_reference", ":3: prompt: @x:5: that request generates 4 tokens"},
 	{TEXT(HP "0,a:5,1\n1,@r1:1,1\n"), "bad_reference", ":3: prompt: @r1: no request of that id stands earlier"},
-	{TEXT(HP "0,a:5,1\n1,@other:1,1\n"), "bad_reference", ":3: prompt: @other: no request of that id stands earlier"},
+	{TEXT(HP "0,a:5,1\n1,@other:1,1\n"), "bad_reference",
+	 ":3: prompt: @other: no request of that id stands earlier"},
 	/* rows that depend on others */
 	{TEXT(HA "a,0,5,1,,\nb,,5,1,c,1\n"), "bad_reference", ":3: after: 'c': no request of that id stands earlier"},
 	{TEXT(HA "a,0,5,1,,\nb,,5,1,b,1\n"), "bad_reference", ":3: after: 'b': no request of that id stands earlier"},
 	{TEXT(HA "a,0,5,1,,\nb,,5,1,,\n"), "missing_field",
 	 ":3: arrival_s: is missing, and every row that does not depend on another needs it"},
-	{TEXT(HA "a,0,5,1,,\nb,1,5,1,,2\n"), "bad_reference", ":3: think_s: is given without after; allowed: both or neither"},
+	{TEXT(HA "a,0,5,1,,\nb,1,5,1,,2\n"), "bad_reference",
+	 ":3: think_s: is given without after; allowed: both or neither"},
 	{TEXT(HA "a,0,5,1,,\nb,,5,1,a,-1\n"), "negative", ":3: think_s: '-1' is negative"},
 	/* JSON lines */
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n{\"arrival_s\":\n"), "syntax", ":2: column "},
@@ -115,11 +124,13 @@ static const struct bad table[] = {
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n{\"arrival_s\":0,\0}\n"), "bad_text",
 	 ":2: the line contains a NUL byte"},
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n"
-	      "{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1,\"salt\":\"\xc3\"}\n"), "syntax", ":2: column "},
+	      "{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1,\"salt\":\"\xc3\"}\n"), "syntax",
+	      ":2: column "},
 	/* Mooncake */
 	{TEXT("{\"timestamp\":0,\"input_length\":600,\"output_length\":1,\"hash_ids\":[1,2]}\n"
 	      "{\"timestamp\":0,\"input_length\":600,\"output_length\":1,\"hash_ids\":[1]}\n"),
-	 "hash_ids", ":2: hash_ids: 1 ids for input_length 600; allowed: 2, one for every 512 tokens and one for the rest"},
+	 "hash_ids",
+	 ":2: hash_ids: 1 ids for input_length 600; allowed: 2, one for every 512 tokens and one for the rest"},
 	{TEXT("{\"timestamp\":0,\"input_length\":512,\"output_length\":1,\"hash_ids\":[1]}\n"
 	      "{\"timestamp\":0,\"input_length\":512,\"output_length\":1,\"hash_ids\":[1,2]}\n"),
 	 "hash_ids", ":2: hash_ids: 2 ids for input_length 512; allowed: 1"},
@@ -201,8 +212,8 @@ START_TEST(an_unknown_format_lists_those_that_there_are)
 	ck_assert_ptr_null(kv_trace_open(kv_write_file(path, H3, strlen(H3)), &options, &err));
 	unlink(path);
 	ck_assert_int_eq(err.status, KV_EXIT_USAGE);
-	ck_assert_msg(strstr(err.text, "unknown trace format 'vllm'") != NULL && strstr(err.text, "mooncake") != NULL, "%s",
-	              err.text);
+	ck_assert_msg(strstr(err.text, "unknown trace format 'vllm'") != NULL && strstr(err.text, "mooncake") != NULL,
+	              "%s", err.text);
 }
 END_TEST
 

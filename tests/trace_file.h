@@ -24,7 +24,8 @@ static inline const char *kv_write_file(char path[KV_PATH_SIZE], const void *byt
 	return path;
 }
 
-/* Reads to the end, each request ending as it arrives: 0, or -1 with err filled. The trace stays open for its counts (NULL if it never was). */
+/* Reads to the end, each request ending as it arrives: 0, or -1 with err filled. The trace stays open for its counts,
+ * or is NULL if it never was. */
 static inline int kv_read_all(const char *path, const struct kv_trace_options *options, struct kv_trace **trace,
                               struct kv_error *err)
 {
@@ -35,7 +36,8 @@ static inline int kv_read_all(const char *path, const struct kv_trace_options *o
 	if (*trace == NULL)
 		return -1;
 	while ((status = kv_trace_source(*trace)->next(kv_trace_source(*trace), &request, err)) == 1)
-		kv_trace_source(*trace)->ended(kv_trace_source(*trace), request.index, KV_END_FINISHED, request.arrival, NULL, false);
+		kv_trace_source(*trace)->ended(kv_trace_source(*trace), request.index, KV_END_FINISHED, request.arrival,
+		                               NULL, false);
 	return status;
 }
 

@@ -28,7 +28,7 @@ struct kv_curve_kind {
 	double (*real)(const struct kv_curve_state *state, double own);
 };
 
-/* --- gaps ------------------------------------------------------------------------------------------------------------- */
+/* --- gaps --------------------------------------------------------------------------------------------------------- */
 
 static double poisson_gap(const struct kv_arrival_state *state, gsl_rng *rng)
 {
@@ -61,21 +61,24 @@ static double constant_gap(const struct kv_arrival_state *state, gsl_rng *rng)
 static const struct kv_arrival_kind kinds[] = {
 	{"poisson", (const struct kv_param[]){RATE(1e-9, "1", "mean rate"), RESCALE, {0}}, poisson_gap},
 	{"gamma", (const struct kv_param[]){RATE(1e-9, "1", "mean rate"), RESCALE,
-	  {"burstiness", KV_PARAM_DOUBLE, STATE(burstiness), 1e-3, 1e6, "1", "", "shape of the gaps: below 1 bursty, above 1 even"},
+	  {"burstiness", KV_PARAM_DOUBLE, STATE(burstiness), 1e-3, 1e6, "1", "",
+	   "shape of the gaps: below 1 bursty, above 1 even"},
 	  {0}}, gamma_gap},
 	{"weibull", (const struct kv_param[]){RATE(1e-9, "1", "mean rate"), RESCALE,
-	  {"shape", KV_PARAM_DOUBLE, STATE(shape), 0.05, 1e3, "1", "", "shape of the gaps: below 1 bursty, above 1 even"}, {0}},
+	  {"shape", KV_PARAM_DOUBLE, STATE(shape), 0.05, 1e3, "1", "",
+	   "shape of the gaps: below 1 bursty, above 1 even"}, {0}},
 	 weibull_gap},
 	{"constant", (const struct kv_param[]){RATE(1e-9, "1", "rate"), {0}}, constant_gap},
 	{"trace", (const struct kv_param[]){RATE(0, "0", "mean rate to replay it at; 0 is its own"),
 	  {"file", KV_PARAM_TEXT, STATE(file), 0, 0, "", "", "trace whose arrivals are taken"}, {0}}, NULL},
 	{"closed", (const struct kv_param[]){
-	  {"clients", KV_PARAM_UINT, STATE(clients), 1, 1e6, "1", "", "clients, each with one session at a time"}, {0}}, NULL},
+	  {"clients", KV_PARAM_UINT, STATE(clients), 1, 1e6, "1", "", "clients, each with one session at a time"}, {0}},
+	   NULL},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TRACE = 4, CLOSED = 5 };
 
-/* --- curves ------------------------------------------------------------------------------------------------------------ */
+/* --- curves ------------------------------------------------------------------------------------------------------- */
 
 static double seconds(kv_time time)
 {
@@ -144,14 +147,15 @@ static const struct kv_curve_kind curves[] = {
 	  {"on", KV_PARAM_TIME, CURVE(on), 1e6, 1e18, "1min", "", "time with arrivals, at first"},
 	  {"off", KV_PARAM_TIME, CURVE(off), 0, 1e18, "1min", "", "time without"}, {0}}, on_off},
 	{"daily", (const struct kv_param[]){
-	  {"amplitude", KV_PARAM_DOUBLE, CURVE(amplitude), 0, 0.99, "0.5", "", "how far the rate strays from its mean, as a part of it"},
+	  {"amplitude", KV_PARAM_DOUBLE, CURVE(amplitude), 0, 0.99, "0.5", "",
+	   "how far the rate strays from its mean, as a part of it"},
 	  {"period", KV_PARAM_TIME, CURVE(period), 1e9, 1e18, "24h", "", "length of a day"},
 	  {"peak", KV_PARAM_TIME, CURVE(peak), 0, 1e18, "14h", "", "time of the highest rate"}, {0}}, daily},
 };
 
 enum { CURVES = sizeof curves / sizeof *curves };
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static int fail_unknown(const char *what, const char *name, const void *first, size_t stride, size_t count,
                         struct kv_error *err)
@@ -214,7 +218,7 @@ static void rescale(struct kv_arrivals *arrivals, uint64_t total)
 		arrivals->stretch = (double)total / sum;
 }
 
-/* --- arrivals of a trace -------------------------------------------------------------------------------------------------- */
+/* --- arrivals of a trace ------------------------------------------------------------------------------------------ */
 
 static int open_trace(struct kv_arrivals *arrivals, const struct kv_node *node, struct kv_error *err)
 {
@@ -249,7 +253,8 @@ static int measure_trace(struct kv_arrivals *arrivals, const struct kv_node *nod
 		return kv_node_fail_in(node, err);
 	counts = kv_trace_counts(arrivals->trace);
 	if (counts->last > counts->first)
-		arrivals->stretch = (double)(counts->emitted - 1) / seconds(counts->last - counts->first) / arrivals->state.rate;
+		arrivals->stretch =
+			(double)(counts->emitted - 1) / seconds(counts->last - counts->first) / arrivals->state.rate;
 	kv_trace_close(arrivals->trace);
 	return open_trace(arrivals, node, err);
 }
@@ -269,10 +274,10 @@ static int prepare_trace(struct kv_arrivals *arrivals, const struct kv_node *nod
 	return arrivals->state.rate > 0 ? measure_trace(arrivals, node, err) : 0;
 }
 
-/* --- the process ------------------------------------------------------------------------------------------------------------ */
+/* --- the process -------------------------------------------------------------------------------------------------- */
 
-int kv_arrivals_init(struct kv_arrivals *arrivals, const struct kv_node *node, const struct kv_node *curve, uint64_t total,
-                     gsl_rng *rng, struct kv_error *err)
+int kv_arrivals_init(struct kv_arrivals *arrivals, const struct kv_node *node, const struct kv_node *curve,
+                     uint64_t total, gsl_rng *rng, struct kv_error *err)
 {
 	*arrivals = (struct kv_arrivals){.rng = rng, .stretch = 1};
 	if (read_node(arrivals, node, read_kind, err) != 0)
@@ -284,7 +289,8 @@ int kv_arrivals_init(struct kv_arrivals *arrivals, const struct kv_node *node, c
 	if (arrivals->kind == &kinds[TRACE])
 		return prepare_trace(arrivals, node, err);
 	if (arrivals->state.rescale && total == 0)
-		return kv_node_fail(node, KV_EXIT_USAGE, err, "rescale needs the number of requests, and sessions of one turn");
+		return kv_node_fail(node, KV_EXIT_USAGE, err,
+		                    "rescale needs the number of requests, and sessions of one turn");
 	if (arrivals->state.rescale)
 		rescale(arrivals, total);
 	return 0;
@@ -308,10 +314,12 @@ int kv_arrivals_next(struct kv_arrivals *arrivals, kv_time *time, struct kv_erro
 	else if (arrivals->kind == &kinds[TRACE])
 		status = next_of_trace(arrivals, &arrivals->clock, err);
 	else
-		arrivals->clock += arrivals->kind->gap(&arrivals->state, arrivals->rng) * arrivals->stretch / arrivals->state.rate;
+		arrivals->clock +=
+			arrivals->kind->gap(&arrivals->state, arrivals->rng) * arrivals->stretch / arrivals->state.rate;
 	if (status != 1)
 		return status;
-	real = arrivals->curve != NULL ? arrivals->curve->real(&arrivals->curve_state, arrivals->clock) : arrivals->clock;
+	real = arrivals->curve != NULL ? arrivals->curve->real(&arrivals->curve_state, arrivals->clock)
+	                               : arrivals->clock;
 	*time = real < seconds(KV_ARRIVAL_MAX) ? (kv_time)llrint(real * (double)KV_SECOND) : KV_ARRIVAL_MAX;
 	return 1;
 }

@@ -1,5 +1,5 @@
-/* Arrival processes of generated workloads: gaps of a distribution at a rate, or the arrivals of a trace, along a curve over
- * time; and closed loops, which have no times of their own.
+/* Arrival processes of generated workloads: gaps of a distribution at a rate, or the arrivals of a trace, along a curve
+ * over time; and closed loops, which have no times of their own.
  *
  * Gaps are drawn in the process's own time, in which its rate is constant; the curve maps that to simulated time.
  */
@@ -49,10 +49,10 @@ struct kv_arrivals {
 	char *path;            /* of that trace */
 };
 
-/* arrivals: "poisson,rate=2", ...; curve (may be NULL): "on-off,on=60s,off=2min", ...; total: number of arrivals that there
- * will be, 0 = not known. The generator is taken over. kv_arrivals_fini is to be called in any case. */
-int kv_arrivals_init(struct kv_arrivals *arrivals, const struct kv_node *node, const struct kv_node *curve, uint64_t total,
-                     gsl_rng *rng, struct kv_error *err);
+/* arrivals: "poisson,rate=2", ...; curve (may be NULL): "on-off,on=60s,off=2min", ...; total: number of arrivals that
+ * there will be, 0 = not known. The generator is taken over. kv_arrivals_fini is to be called in any case. */
+int kv_arrivals_init(struct kv_arrivals *arrivals, const struct kv_node *node, const struct kv_node *curve,
+                     uint64_t total, gsl_rng *rng, struct kv_error *err);
 void kv_arrivals_fini(struct kv_arrivals *arrivals);
 
 /* 1 = *time is that of the next arrival, 0 = there are no more (a trace has ended), -1 = err filled. */

@@ -1,5 +1,5 @@
-/* The Azure LLM inference traces (CC BY 4.0, Azure/AzurePublicDataset) of 2023, 2024 and 2025: TIMESTAMP, ContextTokens and
- * GeneratedTokens; inference-perf replays the same columns. */
+/* The Azure LLM inference traces (CC BY 4.0, Azure/AzurePublicDataset) of 2023, 2024 and 2025: TIMESTAMP, ContextTokens
+ * and GeneratedTokens; inference-perf replays the same columns. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -49,9 +49,10 @@ static struct kv_reader *open_azure(struct kv_trace *trace, const struct kv_snif
 const struct kv_format kv_format_azure = {
 	.name = "azure",
 	.summary = "Azure LLM inference traces: dates and token counts, no prefix identity",
-	.rules = "Times are dates and count from the first row: 2023 has seven fraction digits and no zone, 2024 six and a zone or no "
-	         "fraction at all, 2025 (multimodal) T, Z and three digits; all forms may be mixed. ContextTokens is taken as it is; "
-	         "images are not counted again. Nothing says which prompts share content.",
+	.rules = "Times are dates and count from the first row: 2023 has seven fraction digits and no zone, 2024 six "
+	         "and a zone or no fraction at all, 2025 (multimodal) T, Z and three digits; all forms may be mixed. "
+	         "ContextTokens is taken as it is; images are not counted again. Nothing says which prompts share "
+	         "content.",
 	.detect = detect,
 	.open = open_azure
 };

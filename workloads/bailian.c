@@ -1,5 +1,5 @@
-/* Qwen-Bailian usage traces (Apache-2.0, alibaba-edu/qwen-bailian-usagetraces-anon): Mooncake's shape in seconds and blocks
- * of 16 tokens, with conversations. */
+/* Qwen-Bailian usage traces (Apache-2.0, alibaba-edu/qwen-bailian-usagetraces-anon): Mooncake's shape in seconds and
+ * blocks of 16 tokens, with conversations. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -28,9 +28,9 @@ static struct kv_reader *open_bailian(struct kv_trace *trace, const struct kv_sn
 const struct kv_format kv_format_bailian = {
 	.name = "bailian",
 	.summary = "Qwen-Bailian JSON lines: seconds and hash ids of 16-token blocks",
-	.rules = "Times are seconds. Ids are global hashes of 16 tokens and everything before them, ceil(input_length / 16) a row. A "
-	         "row is a whole request: the turns before it are inside its ids and its length, so chat_id and parent_chat_id "
-	         "are not needed, and a parent that is not in the file does no harm.",
+	.rules = "Times are seconds. Ids are global hashes of 16 tokens and everything before them, ceil(input_length "
+	         "/ 16) a row. A row is a whole request: the turns before it are inside its ids and its length, so "
+	         "chat_id and parent_chat_id are not needed, and a parent that is not in the file does no harm.",
 	.detect = detect,
 	.open = open_bailian,
 	.params_size = sizeof(struct kv_block_id_params),

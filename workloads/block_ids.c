@@ -33,7 +33,8 @@ static void keep_ids(void *owner, struct kv_row *row, const json_t *ids)
 	self->ids = ids;
 	row->named = true;
 	if (!json_is_array(ids))
-		kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: not a list; allowed: a list of block ids", self->params->ids_key);
+		kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: not a list; allowed: a list of block ids",
+		             self->params->ids_key);
 }
 
 static void add_ids(const struct block_ids *self, struct kv_row *row)
@@ -47,7 +48,8 @@ static void add_ids(const struct block_ids *self, struct kv_row *row)
 		uint32_t length = left < block ? left : block;
 
 		if (!json_is_integer(id) || json_integer_value(id) < 0) {
-			kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: entry %zu is no whole number from 0 on", self->params->ids_key, i);
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: entry %zu is no whole number from 0 on",
+			             self->params->ids_key, i);
 			return;
 		}
 		kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)json_integer_value(id), length);
@@ -82,9 +84,11 @@ static void fault_number_of_ids(const struct block_ids *self, struct kv_row *row
 
 	if (other != 0)
 		snprintf(hint, sizeof hint, " (%" PRIu64 " would be right with block=%" PRIu64 ")", found, other);
-	kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: %" PRIu64 " ids for %s %" PRIu32 "; allowed: %" PRIu64 ", one for every "
-	             "%" PRIu64 " tokens%s%s", params->ids_key, found, params->input_key, row->prompt_tokens, wanted,
-	             params->block, params->last == KV_LAST_CEIL ? " and one for the rest" : "", hint);
+	kv_row_fault(row, KV_FAULT_HASH_IDS,
+	             "%s: %" PRIu64 " ids for %s %" PRIu32 "; allowed: %" PRIu64 ", one for every "
+	             "%" PRIu64 " tokens%s%s",
+	             params->ids_key, found, params->input_key, row->prompt_tokens, wanted, params->block,
+	             params->last == KV_LAST_CEIL ? " and one for the rest" : "", hint);
 }
 
 static void finish(void *owner, struct kv_row *row)

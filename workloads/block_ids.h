@@ -1,5 +1,5 @@
-/* JSON lines whose prompts are lists of block ids: Mooncake's shape, with block size, unit of time, rule for the last block
- * and names of the keys as parameters. */
+/* JSON lines whose prompts are lists of block ids: Mooncake's shape, with block size, unit of time, rule for the last
+ * block and names of the keys as parameters. */
 #ifndef KV_WORKLOADS_BLOCK_IDS_H
 #define KV_WORKLOADS_BLOCK_IDS_H
 
@@ -33,8 +33,8 @@ unsigned kv_time_unit_digits(uint32_t unit);
 	KV_BLOCK_ID_PARAM(block, KV_PARAM_UINT, 1, KV_TOKENS_MAX, block_, "tokens", "tokens that an id stands for"), \
 	KV_BLOCK_ID_PARAM(unit, KV_PARAM_CHOICE, 0, 0, unit_, KV_TIME_UNITS, "unit of the times"), \
 	KV_BLOCK_ID_PARAM(last, KV_PARAM_CHOICE, 0, 0, last_, "ceil|floor", "whether a partial last block has an id"), \
-	KV_BLOCK_ID_PARAM(output, KV_PARAM_UINT, 0, KV_TOKENS_MAX, output_, "tokens", "output of rows that do not say"), \
-	KV_BLOCK_ID_PARAM(time_key, KV_PARAM_TEXT, 0, 0, time_, "", "key of the arrival time; rows without it arrive at 0"), \
+	KV_BLOCK_ID_PARAM(output, KV_PARAM_UINT, 0, KV_TOKENS_MAX, output_, "tokens", "output of rows without one"), \
+	KV_BLOCK_ID_PARAM(time_key, KV_PARAM_TEXT, 0, 0, time_, "", "key of the times; rows without it arrive at 0"), \
 	KV_BLOCK_ID_PARAM(input_key, KV_PARAM_TEXT, 0, 0, "input_length", "", "key of the prompt's tokens"), \
 	KV_BLOCK_ID_PARAM(output_key, KV_PARAM_TEXT, 0, 0, "output_length", "", "key of the output's tokens"), \
 	KV_BLOCK_ID_PARAM(ids_key, KV_PARAM_TEXT, 0, 0, "hash_ids", "", "key of the block ids"), \

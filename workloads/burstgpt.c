@@ -1,4 +1,4 @@
-/* BurstGPT (CC BY 4.0, HPMLL/BurstGPT) in both layouts: columns go by name, since _3 inserts two of them in the middle. */
+/* BurstGPT (CC BY 4.0, HPMLL/BurstGPT) in both layouts, whose columns go by name: _3 inserts two in the middle. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -55,7 +55,8 @@ static const struct kv_field fields[] = {
 static const struct kv_table table = {.fields = fields, .finish = finish, .close = free};
 
 static const struct kv_param params[] = {
-	{"model", KV_PARAM_TEXT, offsetof(struct burstgpt_params, model), 0, 0, "", "", "only rows of this model (ChatGPT, GPT-4)"},
+	{"model", KV_PARAM_TEXT, offsetof(struct burstgpt_params, model), 0, 0, "", "",
+	 "only rows of this model (ChatGPT, GPT-4)"},
 	{0}
 };
 
@@ -80,9 +81,9 @@ static struct kv_reader *open_burstgpt(struct kv_trace *trace, const struct kv_s
 const struct kv_format kv_format_burstgpt = {
 	.name = "burstgpt",
 	.summary = "BurstGPT CSV, both layouts: seconds and token counts, no prefix identity",
-	.rules = "Times are seconds (as text like 19440110.0 in the third release) and count from the first row. Columns go by name. "
-	         "Rows without response tokens are failed requests: they are left out and counted as failed_request. Session ID, "
-	         "Elapsed time and Log Type are not used.",
+	.rules = "Times are seconds (as text like 19440110.0 in the third release) and count from the first row. "
+	         "Columns go by name. Rows without response tokens are failed requests: they are left out and counted "
+	         "as failed_request. Session ID, Elapsed time and Log Type are not used.",
 	.detect = detect,
 	.open = open_burstgpt,
 	.params_size = sizeof(struct burstgpt_params),

@@ -1,5 +1,5 @@
-/* Block ids of a prefix chain (an id stands for its block and everything before it) as few segments: ids that always follow
- * each other are one stream, so that a conversation of thousands of blocks is a handful of segments.
+/* Block ids of a prefix chain (an id stands for its block and everything before it) as few segments: ids that always
+ * follow each other are one stream, so that a conversation of thousands of blocks is a handful of segments.
  *
  * Memory: about 24 bytes an id, until the chains are ended.
  */
@@ -32,7 +32,7 @@ struct kv_chain_walk {
 	struct kv_chain_place last;
 };
 
-/* Appends the id's block, of `tokens` tokens, to the row's segments. False if the id has been seen behind another one. */
+/* Appends the id's block, of `tokens` tokens, to the row's segments. False if the id was seen behind another one. */
 bool kv_chains_append(struct kv_chains *chains, struct kv_chain_walk *walk, struct kv_row *row, uint64_t id,
                       uint32_t tokens);
 

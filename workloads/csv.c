@@ -219,7 +219,8 @@ static int fail_syntax(struct csv_reader *csv, struct kv_error *err)
 	if (csv_error(&csv->parser) != CSV_EPARSE)
 		return kv_trace_fail(csv->trace, err, csv->line, "%s", csv_strerror(csv_error(&csv->parser)));
 	return kv_trace_fail(csv->trace, err, csv->line,
-	                     "malformed quotes; allowed: fields in double quotes from end to end, quotes inside doubled");
+	                     "malformed quotes; allowed: fields in double quotes from end to end, quotes inside "
+	                     "doubled");
 }
 
 static int fill_csv(struct kv_reader *reader, struct kv_error *err)
@@ -243,8 +244,8 @@ static int fill_csv(struct kv_reader *reader, struct kv_error *err)
 	if (!parsed)
 		return fail_syntax(csv, err);
 	if (csv->parser.entry_pos > FIELD_MAX)
-		return kv_trace_fail(csv->trace, err, csv->line, "a field longer than %d MiB: is a closing quote missing?",
-		                     FIELD_MAX >> 20);
+		return kv_trace_fail(csv->trace, err, csv->line,
+		                     "a field longer than %d MiB: is a closing quote missing?", FIELD_MAX >> 20);
 	return status;
 }
 

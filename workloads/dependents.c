@@ -45,7 +45,7 @@ void kv_dependents_fini(struct kv_dependents *dependents)
 	free(dependents->abandoned);
 }
 
-/* --- who waits for whom --------------------------------------------------------------------------------------------- */
+/* --- who waits for whom ------------------------------------------------------------------------------------------- */
 
 /* Spreads neighbouring indexes (Knuth's multiplier, 2^64 over the golden ratio). */
 static size_t home_of(const struct kv_dependents *dependents, uint64_t key)
@@ -122,7 +122,7 @@ static uint32_t take_link(struct kv_dependents *dependents, uint64_t index)
 	return KV_NO_DEPENDENT;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------ */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static uint32_t find_place(struct kv_dependents *dependents)
 {
@@ -132,7 +132,8 @@ static uint32_t find_place(struct kv_dependents *dependents)
 		dependents->vacant = dependents->rows[place].next_vacant;
 		return place;
 	}
-	dependents->rows = kv_grow(dependents->rows, &dependents->capacity, dependents->used + 1, sizeof *dependents->rows);
+	dependents->rows =
+		kv_grow(dependents->rows, &dependents->capacity, dependents->used + 1, sizeof *dependents->rows);
 	return (uint32_t)dependents->used++;
 }
 

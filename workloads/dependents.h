@@ -28,13 +28,13 @@ struct kv_dependents {
 void kv_dependents_init(struct kv_dependents *dependents);
 void kv_dependents_fini(struct kv_dependents *dependents);
 
-/* The row (extra is taken over) arrives `think` after the last of the `count` rows of these indexes has ended; count is at
- * least 1, and none of them has ended yet. */
+/* The row (extra is taken over) arrives `think` after the last of the `count` rows of these indexes has ended; count is
+ * at least 1, and none of them has ended yet. */
 void kv_dependents_add(struct kv_dependents *dependents, const struct kv_waiting_row *row, kv_time think,
                        const uint64_t *after, size_t count);
 
-/* The row of this index has ended. Rows that waited for it alone become due; if abandon, they and all that depend on them
- * are dropped instead. Returns how many were dropped. */
+/* The row of this index has ended. Rows that waited for it alone become due; if abandon, they and all that depend on
+ * them are dropped instead. Returns how many were dropped. */
 uint64_t kv_dependents_end(struct kv_dependents *dependents, uint64_t index, kv_time time, bool abandon);
 
 #endif

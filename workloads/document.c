@@ -35,7 +35,8 @@ static int slurp(struct document_reader *self, struct kv_error *err)
 
 	while ((status = kv_input_chunk(kv_trace_input(self->trace), &data, &length, err)) == 1) {
 		if (self->length + length > DOCUMENT_MAX)
-			return kv_trace_fail(self->trace, err, 1, "longer than %d MiB; allowed: one JSON document of a run or session",
+			return kv_trace_fail(self->trace, err, 1,
+			                     "longer than %d MiB; allowed: one JSON document of a run or session",
 			                     DOCUMENT_MAX >> 20);
 		self->text = kv_grow(self->text, &self->capacity, self->length + length, 1);
 		memcpy(self->text + self->length, data, length);
@@ -64,8 +65,8 @@ static uint64_t count_lines(const char *text, size_t length)
 static int take_document(struct document_reader *self, size_t *at, uint64_t *line, struct kv_error *err)
 {
 	json_error_t error;
-	json_t *document = json_loadb(self->text + *at, self->length - *at, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES,
-	                              &error);
+	json_t *document = json_loadb(self->text + *at, self->length - *at,
+	                              JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
 	int status;
 
 	if (document == NULL)
@@ -86,7 +87,8 @@ static int fill_document(struct kv_reader *reader, struct kv_error *err)
 
 	self->length = 0;
 	status = slurp(self, err);
-	for (size_t at = skip_blanks(self, 0, &line); status == 0 && at < self->length; at = skip_blanks(self, at, &line))
+	for (size_t at = skip_blanks(self, 0, &line); status == 0 && at < self->length;
+	     at = skip_blanks(self, at, &line))
 		status = take_document(self, &at, &line, err);
 	return status == 0 ? kv_trace_next_file(self->trace, err) : -1;
 }

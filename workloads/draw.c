@@ -94,7 +94,7 @@ static double geometric_quantile(const void *state, double p)
 	return bounded(s, ceil(log1p(-p) / log1p(-1 / s->mean)));
 }
 
-/* --- values whose cumulative weights are listed -------------------------------------------------------------------------- */
+/* --- values whose cumulative weights are listed ------------------------------------------------------------------- */
 
 static int prepare_zipf(void *state, const char *folder, struct kv_error *err)
 {
@@ -132,7 +132,7 @@ static void release_sorted(void *state)
 	free(((struct state *)state)->sorted);
 }
 
-/* --- values of a file ------------------------------------------------------------------------------------------------------ */
+/* --- values of a file --------------------------------------------------------------------------------------------- */
 
 static int read_column(struct state *s, const struct kv_csv_table *table, size_t column, struct kv_error *err)
 {
@@ -179,7 +179,8 @@ static double empirical_quantile(const void *state, double p)
 	.params = (const struct kv_param[]){__VA_ARGS__, {0}}
 
 const struct kv_distribution_kind kv_distribution_kinds[] = {
-	{KIND("constant", "the same value always", PARAM(value, 0, 1e18, "1", "the value")), .quantile = constant_quantile},
+	{KIND("constant", "the same value always", PARAM(value, 0, 1e18, "1", "the value")),
+	 .quantile = constant_quantile},
 	{KIND("uniform", "all values between two equally likely", PARAM(min, 0, 1e18, "0", "smallest value"),
 	      PARAM(max, 0, 1e18, "1", "largest value")), .prepare = prepare_bounds, .quantile = uniform_quantile},
 	{KIND("exponential", "memoryless", PARAM(mean, 1e-9, 1e18, "1", "mean, before bounds"), BOUNDS),
@@ -190,7 +191,8 @@ const struct kv_distribution_kind kv_distribution_kinds[] = {
 	{KIND("gamma", "tail between exponential and none", PARAM(mean, 1e-9, 1e18, "1", "mean, before bounds"),
 	      PARAM(cv, 1e-2, 30, "1", "standard deviation over mean"), BOUNDS),
 	 .prepare = prepare_bounds, .quantile = gamma_quantile},
-	{KIND("geometric", "1, 2, 3, ...: goes on with the same chance each time", PARAM(mean, 1, 1e9, "1", "mean, before bounds"),
+	{KIND("geometric", "1, 2, 3, ...: goes on with the same chance each time", PARAM(mean, 1, 1e9, "1",
+	 "mean, before bounds"),
 	      BOUNDS), .prepare = prepare_bounds, .quantile = geometric_quantile},
 	{KIND("zipf", "1, 2, 3, ..., n with weights 1/k^exponent", PARAM(exponent, 0, 20, "1", "0 is uniform"),
 	      PARAM(largest, 1, 1e7, "100", "n"), BOUNDS),
@@ -201,7 +203,7 @@ const struct kv_distribution_kind kv_distribution_kinds[] = {
 	{0}
 };
 
-/* --- reading --------------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 enum { NAMES_MAX = 16 };
 
@@ -324,7 +326,7 @@ void kv_draw_fini(struct kv_draw *draw)
 	*draw = (struct kv_draw){0};
 }
 
-/* --- drawing ---------------------------------------------------------------------------------------------------------------- */
+/* --- drawing ------------------------------------------------------------------------------------------------------ */
 
 /* Strictly between 0 and 1, where quantile functions are finite. */
 static double inside(double p)

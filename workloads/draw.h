@@ -1,7 +1,7 @@
 /* Quantities of generated workloads: a distribution, or a mixture of some, as users write them.
  *
- * Every draw goes through the quantile function, one uniform number each, so that a knob of one quantity leaves all others
- * alone, and so that two quantities can be correlated (their normal scores are).
+ * Every draw goes through the quantile function, one uniform number each, so that a knob of one quantity leaves all
+ * others alone, and so that two quantities can be correlated (their normal scores are).
  */
 #ifndef KV_WORKLOADS_DRAW_H
 #define KV_WORKLOADS_DRAW_H
@@ -39,8 +39,8 @@ struct kv_draw {
 	size_t count, capacity;
 };
 
-/* A scalar "12", "lognormal,mean=500,cv=1.2" or a sequence of {share: 95%, of: ...}. Files are looked for in the folder of
- * the node's file. Errors name file, line and key. */
+/* A scalar "12", "lognormal,mean=500,cv=1.2" or a sequence of {share: 95%, of: ...}. Files are looked for in the folder
+ * of the node's file. Errors name file, line and key. */
 int kv_draw_read(struct kv_draw *draw, const struct kv_node *node, struct kv_error *err);
 int kv_draw_parse(struct kv_draw *draw, const char *text, const char *folder, struct kv_error *err);
 void kv_draw_fini(struct kv_draw *draw);

@@ -1,5 +1,5 @@
-/* The files of a trace: one, or those of a folder in order of their names (bytes compared, names that begin with a dot left
- * out). */
+/* The files of a trace: one, or those of a folder in order of their names (bytes compared, names that begin with a dot
+ * left out). */
 #ifndef KV_WORKLOADS_FILES_H
 #define KV_WORKLOADS_FILES_H
 
@@ -26,8 +26,8 @@ void kv_files_close(struct kv_files *files);
 /* 1 = the next file is open, 0 = there is none, -1 = failed. */
 int kv_files_next(struct kv_files *files, struct kv_error *err);
 
-/* The file's own fingerprint; that of a folder is the XXH128 of its files' fingerprints, one after the other. Reads what is
- * left of them. */
+/* The file's own fingerprint; that of a folder is the XXH128 of its files' fingerprints, one after the other. Reads
+ * what is left of them. */
 int kv_files_fingerprint(struct kv_files *files, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);
 
 #endif

@@ -141,7 +141,7 @@ struct kv_table {
 	bool strict;           /* an unknown name is an error; else it is counted and ignored */
 	bool positional;       /* CSV: columns go by position whatever they are called, and a header is optional: it is
 	                          one if its first cell is no number */
-	/* CSV: called once with the file's columns in their order there (NULL = unknown). Returns 0 or -1. May be NULL. */
+	/* CSV: called once with the file's columns in their order there (NULL = unknown). Returns 0 or -1. Or NULL. */
 	int (*header)(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err);
 	/* Completes and checks a row before it is accepted; not called for one that is faulty already. May be NULL. */
 	void (*finish)(void *owner, struct kv_row *row);
@@ -218,7 +218,7 @@ void kv_sniff_fini(struct kv_sniff *sniff);
 
 struct kv_input *kv_trace_input(struct kv_trace *trace);
 
-/* The trace is a folder: goes on to its next file. 1 = kv_trace_input is that one now, 0 = there is none, -1 = failed. */
+/* The trace is a folder: goes on to its next file. 1 = kv_trace_input is that one now, 0 = no more, -1 = error. */
 int kv_trace_next_file(struct kv_trace *trace, struct kv_error *err);
 
 /* The trace's row, set to its defaults for the data row that begins at this line. */
@@ -232,11 +232,11 @@ void kv_trace_unknown_key(struct kv_trace *trace);
 /* No row that is still to come can matter (a range of rows was asked for and has been read). */
 bool kv_trace_is_satisfied(const struct kv_trace *trace);
 enum {
-	KV_TRACE_PREFIX_IDENTITY = 1,    /* the file says what prompts share */
-	KV_TRACE_NAMEABLE_OUTPUTS = 2,   /* a later prompt may name what an earlier request generated */
-	KV_TRACE_DEPENDENT = 8,          /* rows may depend on others */
-	KV_TRACE_ANY_COLUMN = 16,        /* rows may have tenants, salts, priorities and what else the native trace knows */
-	KV_TRACE_CLOCK_FROM_FIRST = 4    /* times count from the first row (dates), not from the file's own zero */
+	KV_TRACE_PREFIX_IDENTITY = 1, /* the file says what prompts share */
+	KV_TRACE_NAMEABLE_OUTPUTS = 2, /* a later prompt may name what an earlier request generated */
+	KV_TRACE_DEPENDENT = 8, /* rows may depend on others */
+	KV_TRACE_ANY_COLUMN = 16, /* rows may have tenants, salts, priorities and what else the native trace knows */
+	KV_TRACE_CLOCK_FROM_FIRST = 4 /* times count from the first row (dates), not from the file's own zero */
 };
 
 /* What holds for the whole file: any of the above. */

@@ -1,6 +1,6 @@
 /* Generated loads as a trace: the "file" is a description (workloads/load.h), a scenario with workload.generate or that
- * mapping alone. Sessions are made one at a time, in order of their first arrival; what follows a first request depends on
- * the answers.
+ * mapping alone. Sessions are made one at a time, in order of their first arrival; what follows a first request depends
+ * on the answers.
  */
 #include "config.h"
 
@@ -65,7 +65,7 @@ struct generator {
 	struct content agent;                   /* of a sub-agent's session */
 };
 
-/* --- content ------------------------------------------------------------------------------------------------------------- */
+/* --- content ------------------------------------------------------------------------------------------------------ */
 
 static void clear(struct content *content)
 {
@@ -110,7 +110,7 @@ static void put(struct kv_row *row, const struct content *content, uint64_t *sum
 	}
 }
 
-/* Content that is revised: what is left of each version, from the first on. A revision keeps what lies before its edit. */
+/* Content that is revised: what is left of each version, from the first on. A revision keeps what precedes its edit. */
 static void add_revised(struct content *content, const struct session *session, const char *of, uint32_t tokens,
                         const char *name)
 {
@@ -175,7 +175,8 @@ static void add_shots(struct generator *self, const struct session *session)
 		return;
 	count = kv_pool_choose_some(&stream->shots, stream->source.shot, items, stream->shot_count);
 	for (size_t i = 0; i < count; i++)
-		add(&self->base, KV_STREAM_NAMED, stream->shots.tokens[items[i]], "%s.shot-%zu", stream->name, items[i]);
+		add(&self->base, KV_STREAM_NAMED, stream->shots.tokens[items[i]], "%s.shot-%zu", stream->name,
+		    items[i]);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -200,7 +201,7 @@ static void choose_chunks(struct generator *self, const struct session *session,
 		add(content, KV_STREAM_NAMED, stream->chunks.tokens[items[i]], "%s.chunk-%zu", stream->name, items[i]);
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 static kv_time to_time(double seconds)
 {
@@ -220,8 +221,8 @@ static struct lengths draw_lengths(const struct kv_load_turns *turns, gsl_rng *c
 {
 	double message, output;
 
-	kv_draw_pair(&turns->message, &turns->output, turns->correlation, sources[KV_LOAD_MESSAGE], sources[KV_LOAD_OUTPUT],
-	             &message, &output);
+	kv_draw_pair(&turns->message, &turns->output, turns->correlation, sources[KV_LOAD_MESSAGE],
+	             sources[KV_LOAD_OUTPUT], &message, &output);
 	return (struct lengths){kv_draw_whole(message, 1, KV_TOKENS_MAX), kv_draw_whole(output, 0, KV_TOKENS_MAX)};
 }
 
@@ -254,8 +255,8 @@ static struct kv_row *begin_row(struct generator *self, const struct session *se
 static int end_row(struct generator *self, struct run *run, struct kv_row *row, uint64_t sum, struct last *last)
 {
 	if (sum > KV_TOKENS_MAX)
-		kv_row_fault(row, KV_FAULT_RANGE, "%s: a prompt of %" PRIu64 " tokens; allowed: at most %u", kv_row_string(row, row->id),
-		             sum, KV_TOKENS_MAX);
+		kv_row_fault(row, KV_FAULT_RANGE, "%s: a prompt of %" PRIu64 " tokens; allowed: at most %u",
+		             kv_row_string(row, row->id), sum, KV_TOKENS_MAX);
 	row->prompt_tokens = (uint32_t)kv_min(sum, KV_TOKENS_MAX);
 	if (kv_trace_accept(self->trace) != 0)
 		return -1;
@@ -343,7 +344,7 @@ static int make_turn(struct generator *self, struct session *session, uint64_t t
 	return status;
 }
 
-/* --- sessions -------------------------------------------------------------------------------------------------------------- */
+/* --- sessions ----------------------------------------------------------------------------------------------------- */
 
 static void choose_names(struct session *session)
 {
@@ -443,7 +444,7 @@ static int fill(struct kv_reader *reader, struct kv_error *err)
 	return make_session(self, first) == 0 ? 1 : -1;
 }
 
-/* --- the format ------------------------------------------------------------------------------------------------------------ */
+/* --- the format --------------------------------------------------------------------------------------------------- */
 
 static void close_generator(struct kv_reader *reader)
 {
@@ -521,9 +522,10 @@ static bool detect(const struct kv_sniff *sniff)
 const struct kv_format kv_format_generator = {
 	.name = "generator",
 	.summary = "a description of a load in YAML: requests are drawn from it",
-	.rules = "The file is a scenario with workload.generate, or that mapping alone. Everything random is drawn with the run's "
-	         "seed, each quantity from a source of its own: the same seed gives the same bytes, and changing one knob leaves "
-	         "the others alone. Later turns arrive a think time after the answer before them.",
+	.rules = "The file is a scenario with workload.generate, or that mapping alone. Everything random is drawn "
+	         "with the run's seed, each quantity from a source of its own: the same seed gives the same bytes, and "
+	         "changing one knob leaves the others alone. Later turns arrive a think time after the answer before "
+	         "them.",
 	.detect = detect,
 	.open = open_generator
 };

@@ -1,5 +1,5 @@
-/* Small values by 64-bit keys, such as what is remembered of requests by the hash of their ids: an open-addressing table of
- * 12 bytes an entry. The keys 0 and 1 are one: hashes do not mind, others add one first. */
+/* Small values by 64-bit keys, such as what is remembered of requests by the hash of their ids: an open-addressing
+ * table of 12 bytes an entry. The keys 0 and 1 are one: hashes do not mind, others add one first. */
 #ifndef KV_WORKLOADS_IDS_H
 #define KV_WORKLOADS_IDS_H
 

@@ -83,8 +83,9 @@ static int read_raw(struct kv_input *input, struct kv_error *err)
 	if (input->raw_used == input->raw_length)
 		input->raw_used = input->raw_length = 0;
 	do
-		got = input->preset != NULL ? read_preset(input) :
-		                              read(input->fd, input->raw + input->raw_length, RAW_SIZE - input->raw_length);
+		got = input->preset != NULL
+		              ? read_preset(input)
+		              : read(input->fd, input->raw + input->raw_length, RAW_SIZE - input->raw_length);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return kv_fail(err, KV_EXIT_IO, "%s: reading failed: %s", input->name, strerror(errno));
@@ -210,8 +211,9 @@ static int decode(struct kv_input *input, char *to, size_t room, size_t *got, st
 		if (status != 0)
 			return -1;
 		if (*got == 0 && input->in_frame && input->raw_end && input->raw_used == input->raw_length)
-			return kv_fail(err, KV_EXIT_DATA, "%s: the %s data is truncated: compress or download the file again",
-			               input->name, input->encoding == GZIP ? "gzip" : "zstd");
+			return kv_fail(err, KV_EXIT_DATA,
+			               "%s: the %s data is truncated: compress or download the file again", input->name,
+			               input->encoding == GZIP ? "gzip" : "zstd");
 	}
 	return 1;
 }
@@ -231,7 +233,8 @@ static int read_first(struct kv_input *input, struct kv_error *err)
 	size_t got;
 
 	while (status == 1 && input->first_length < CONTENT_SIZE) {
-		status = decode(input, input->content + input->first_length, CONTENT_SIZE - input->first_length, &got, err);
+		status = decode(input, input->content + input->first_length, CONTENT_SIZE - input->first_length, &got,
+		                err);
 		input->first_length += got;
 	}
 	input->whole = status == 0;

@@ -44,7 +44,8 @@ static void fault_json(struct kv_row *row, const char *text, size_t length, cons
 	if (memchr(text, '\0', length) != NULL)
 		kv_row_fault(row, KV_FAULT_TEXT, "the line contains a NUL byte; allowed: one JSON object a line");
 	else
-		kv_row_fault(row, KV_FAULT_SYNTAX, "column %d: %s; allowed: one JSON object a line", error->column, error->text);
+		kv_row_fault(row, KV_FAULT_SYNTAX, "column %d: %s; allowed: one JSON object a line", error->column,
+		             error->text);
 }
 
 static void fault_unknown_key(struct jsonl_reader *jsonl, struct kv_row *row, const char *key)
@@ -154,8 +155,9 @@ static int fill_jsonl(struct kv_reader *reader, struct kv_error *err)
 	if (status < 0 || take_chunk(jsonl, data, length) != 0)
 		return -1;
 	if (jsonl->partial_length > LINE_MAX_BYTES)
-		return kv_trace_fail(jsonl->trace, err, jsonl->line + 1, "a line longer than %d MiB; allowed: one JSON object a "
-		                     "line", LINE_MAX_BYTES >> 20);
+		return kv_trace_fail(jsonl->trace, err, jsonl->line + 1,
+		                     "a line longer than %d MiB; allowed: one JSON object a line",
+		                     LINE_MAX_BYTES >> 20);
 	return 1;
 }
 

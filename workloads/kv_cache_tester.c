@@ -1,8 +1,9 @@
-/* Sessions of coding agents (Apache-2.0, callanjfox/kv-cache-tester; the WEKA and SemiAnalysis releases have the same form):
- * one JSON object a file, or a folder of them.
+/* Sessions of coding agents (Apache-2.0, callanjfox/kv-cache-tester; the WEKA and SemiAnalysis releases have the same
+ * form): one JSON object a file, or a folder of them.
  *
- * A request arrives its think time after the one before it has been answered. Sub-agents start as long after the request
- * before them as recorded, and run beside; the request after them waits for those that had ended before it began.
+ * A request arrives its think time after the one before it has been answered. Sub-agents start as long after the
+ * request before them as recorded, and run beside; the request after them waits for those that had ended before it
+ * began.
  */
 #include "config.h"
 
@@ -80,7 +81,7 @@ static kv_time read_time(struct kv_row *row, const json_t *request, const char *
 	return time;
 }
 
-/* --- content --------------------------------------------------------------------------------------------------------- */
+/* --- content ------------------------------------------------------------------------------------------------------ */
 
 static void add_ids(const struct tester *self, struct session *session, struct kv_row *row, const json_t *ids)
 {
@@ -90,9 +91,11 @@ static void add_ids(const struct tester *self, struct session *session, struct k
 	struct kv_chain_walk walk = {0};
 
 	if (count != wanted) {
-		kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: %zu ids for in %" PRIu32 "; allowed: %" PRIu64 ", one for every "
-		             "%s block of %" PRIu32 " tokens", count, left, wanted,
-		             self->params->last == KV_LAST_CEIL ? "whole or partial" : "whole", block);
+		kv_row_fault(row, KV_FAULT_HASH_IDS,
+		             "hash_ids: %zu ids for in %" PRIu32 "; allowed: %" PRIu64 ", one for every "
+		             "%s block of %" PRIu32 " tokens",
+		             count, left, wanted, self->params->last == KV_LAST_CEIL ? "whole or partial" : "whole",
+		             block);
 		return;
 	}
 	row->named = true;
@@ -105,8 +108,10 @@ static void add_ids(const struct tester *self, struct session *session, struct k
 			return;
 		}
 		if (!kv_chains_append(&session->chains, &walk, row, (uint64_t)json_integer_value(id), tokens)) {
-			kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: entry %zu, id %" JSON_INTEGER_FORMAT ", stood behind another id "
-			             "before; allowed: ids of a block and everything before it", i, json_integer_value(id));
+			kv_row_fault(row, KV_FAULT_HASH_IDS,
+			             "hash_ids: entry %zu, id %" JSON_INTEGER_FORMAT ", stood behind another id "
+			             "before; allowed: ids of a block and everything before it",
+			             i, json_integer_value(id));
 			return;
 		}
 		left -= tokens;
@@ -123,16 +128,16 @@ static void name_request(const struct session *session, struct kv_row *row)
 	row->id = kv_row_text(row, name, (size_t)length);
 }
 
-/* --- order ------------------------------------------------------------------------------------------------------------- */
+/* --- order -------------------------------------------------------------------------------------------------------- */
 
 static kv_time later(kv_time a, kv_time b)
 {
 	return a > b ? a : b;
 }
 
-/* The row comes as long after the thread's last request as its think time says, or as recorded where it starts the thread or
- * there is none; t is its own time from the start of the session. A request also waits for sub-agents that had ended when it
- * began. */
+/* The row comes as long after the thread's last request as its think time says, or as recorded where it starts the
+ * thread or there is none; t is its own time from the start of the session. A request also waits for sub-agents that
+ * had ended when it began. */
 static void follow(struct kv_row *row, struct thread *thread, const json_t *request, kv_time t)
 {
 	kv_time end = thread->last.end;
@@ -198,7 +203,8 @@ static int take_subagent(struct tester *self, struct session *session, struct th
 	int status = take_thread(self, session, &thread, json_object_get(entry, "requests"), depth + 1);
 
 	if (status == 0 && thread.started) {
-		parent->joins = kv_grow(parent->joins, &parent->join_capacity, parent->join_count + 1, sizeof *parent->joins);
+		parent->joins =
+			kv_grow(parent->joins, &parent->join_capacity, parent->join_count + 1, sizeof *parent->joins);
 		parent->joins[parent->join_count++] = thread.last;
 	}
 	free(thread.joins);
@@ -222,7 +228,8 @@ static int take_thread(struct tester *self, struct session *session, struct thre
 	for (size_t i = 0; i < json_array_size(requests) && status == 0; i++) {
 		const json_t *entry = json_array_get(requests, i);
 
-		if (!json_is_object(json_object_get(entry, "requests")) && !json_is_array(json_object_get(entry, "requests")))
+		if (!json_is_object(json_object_get(entry, "requests")) &&
+		    !json_is_array(json_object_get(entry, "requests")))
 			status = take_request(self, session, thread, entry);
 		else if (depth < DEPTH_MAX)
 			status = take_subagent(self, session, thread, entry, depth);
@@ -232,7 +239,7 @@ static int take_thread(struct tester *self, struct session *session, struct thre
 	return status;
 }
 
-/* --- sessions ------------------------------------------------------------------------------------------------------------ */
+/* --- sessions ----------------------------------------------------------------------------------------------------- */
 
 static int fail_session(struct tester *self, const json_t *document, uint64_t line, struct kv_error *err)
 {
@@ -240,12 +247,14 @@ static int fail_session(struct tester *self, const json_t *document, uint64_t li
 	const json_t *block = json_object_get(document, "block_size");
 
 	if (!json_is_string(id))
-		return kv_trace_fail(self->trace, err, line, "id: is missing; allowed: a session with an id and requests");
+		return kv_trace_fail(self->trace, err, line,
+		                     "id: is missing; allowed: a session with an id and requests");
 	if (block != NULL && (!json_is_integer(block) || json_integer_value(block) < 1 ||
 	                      json_integer_value(block) > KV_TOKENS_MAX))
 		return kv_trace_fail(self->trace, err, line, "block_size: is no whole number above 0");
 	if (!kv_ids_add(&self->sessions, kv_name_hash(json_string_value(id), (uint32_t)json_string_length(id)), 0))
-		return kv_trace_fail(self->trace, err, line, "id: '%.80s' is that of an earlier session too; allowed: unique ids",
+		return kv_trace_fail(self->trace, err, line,
+		                     "id: '%.80s' is that of an earlier session too; allowed: unique ids",
 		                     json_string_value(id));
 	return 0;
 }
@@ -302,7 +311,8 @@ static const struct kv_param params[] = {
 static bool detect(const struct kv_sniff *sniff)
 {
 	if (sniff->json != NULL)
-		return json_object_get(sniff->json, "hash_id_scope") != NULL && json_object_get(sniff->json, "requests") != NULL;
+		return json_object_get(sniff->json, "hash_id_scope") != NULL &&
+		       json_object_get(sniff->json, "requests") != NULL;
 	return kv_sniff_contains(sniff, "\"hash_id_scope\"") && kv_sniff_contains(sniff, "\"requests\"");
 }
 
@@ -321,15 +331,17 @@ static struct kv_reader *open_tester(struct kv_trace *trace, const struct kv_sni
 
 const struct kv_format kv_format_kv_cache_tester = {
 	.name = "kv-cache-tester",
-	.summary = "sessions of coding agents: seconds, hash ids of 64-token blocks, think times, sub-agents; a file or a folder",
+	.summary = "sessions of coding agents: seconds, hash ids of 64-token blocks, think times, sub-agents; a file "
+	           "or a folder",
 	.folders = true,
-	.rules = "A file is a session, a folder many; they start together, or `stagger` apart in order of file names. Times are "
-	         "seconds from the session's start, those of a sub-agent from its own. A request arrives think_time after the "
-	         "answer before it; a sub-agent starts as long after that answer as recorded, runs beside, and is waited for if it "
-	         "had ended when the next request began. With --open-loop all arrive at their recorded times. Ids hold inside a "
-	         "session only; there are floor(in / block) of them (last=ceil for releases that round up), the rest of a prompt "
-	         "is unique. Requests are whole: earlier turns are inside. An output of 0 is kept. A session without requests is "
-	         "left out and counted as empty_session.",
+	.rules = "A file is a session, a folder many; they start together, or `stagger` apart in order of file names. "
+	         "Times are seconds from the session's start, those of a sub-agent from its own. A request arrives "
+	         "think_time after the answer before it; a sub-agent starts as long after that answer as recorded, "
+	         "runs beside, and is waited for if it had ended when the next request began. With --open-loop all "
+	         "arrive at their recorded times. Ids hold inside a session only; there are floor(in / block) of them "
+	         "(last=ceil for releases that round up), the rest of a prompt is unique. Requests are whole: earlier "
+	         "turns are inside. An output of 0 is kept. A session without requests is left out and counted as "
+	         "empty_session.",
 	.detect = detect,
 	.open = open_tester,
 	.params_size = sizeof(struct tester_params),

@@ -2,14 +2,14 @@
  *
  * A prompt is a list of segments, "name:length" separated by blanks in CSV and [["name", length], ...] in JSON; the
  * length follows the last colon. "@id" names what request id generates: it stands earlier in the file and generates at
- * least that many tokens. Where ids are explicit, that and their uniqueness are checked; where rows are called r0, r1, ...
- * by default, a reference is only checked to point backwards. "#7" is block 7 of a trace of hash ids, which stands for its
- * tokens and everything before them; "*" is content that nothing else has. The column content is prompt without "@": it says
- * that nothing in the file refers to what requests generate, which then needs no identity.
+ * least that many tokens. Where ids are explicit, that and their uniqueness are checked; where rows are called r0, r1,
+ * ... by default, a reference is only checked to point backwards. "#7" is block 7 of a trace of hash ids, which stands
+ * for its tokens and everything before them; "*" is content that nothing else has. The column content is prompt without
+ * "@": it says that nothing in the file refers to what requests generate, which then needs no identity.
  *
  * A row with `after` arrives think_s after the last of the requests named there has ended; in JSON lines, and where
- * prompts refer to them, requests need explicit ids to be named. What they depend on stands before them, so that there are
- * no cycles.
+ * prompts refer to them, requests need explicit ids to be named. What they depend on stands before them, so that there
+ * are no cycles.
  */
 #include "config.h"
 
@@ -68,14 +68,20 @@ static void check_reference(struct native *native, struct kv_row *row, const cha
 	int shown = length < NAME_SHOWN ? (int)length : NAME_SHOWN;
 
 	if (!native->nameable)
-		kv_row_fault(row, KV_FAULT_REFERENCE, "content: @%.*s: what requests generate can be named in prompt only; allowed: the "
-		             "column prompt instead of content", shown, id);
+		kv_row_fault(row, KV_FAULT_REFERENCE,
+		             "content: @%.*s: what requests generate can be named in prompt only; allowed: the column "
+		             "prompt instead of content",
+		             shown, id);
 	else if (output == NULL && (native->explicit_ids || default_number(id, length) >= row->index))
-		kv_row_fault(row, KV_FAULT_REFERENCE, "prompt: @%.*s: no request of that id stands earlier in the file; allowed: "
-		             "the id of an earlier row", shown, id);
+		kv_row_fault(row, KV_FAULT_REFERENCE,
+		             "prompt: @%.*s: no request of that id stands earlier in the file; allowed: the id of an "
+		             "earlier row",
+		             shown, id);
 	else if (output != NULL && tokens > *output)
-		kv_row_fault(row, KV_FAULT_REFERENCE, "prompt: @%.*s:%" PRIu32 ": that request generates %" PRIu32 " tokens; "
-		             "allowed: at most these", shown, id, tokens, *output);
+		kv_row_fault(row, KV_FAULT_REFERENCE,
+		             "prompt: @%.*s:%" PRIu32 ": that request generates %" PRIu32 " tokens; "
+		             "allowed: at most these",
+		             shown, id, tokens, *output);
 }
 
 /* "#" and a number; the number to *id. */
@@ -166,7 +172,8 @@ static void read_prompt_json(void *owner, struct kv_row *row, const json_t *list
 
 		if (json_array_size(pair) != 2 || !json_is_string(name) || json_string_length(name) == 0 ||
 		    strcmp(json_string_value(name), "@") == 0)
-			kv_row_fault(row, KV_FAULT_PROMPT, "prompt: entry %zu is no segment; allowed: [\"name\", length]", i);
+			kv_row_fault(row, KV_FAULT_PROMPT,
+			             "prompt: entry %zu is no segment; allowed: [\"name\", length]", i);
 		else if (kv_row_json_tokens(row, "prompt", json_array_get(pair, 1), &tokens) && tokens == 0)
 			fault_segment(row, json_string_value(name), json_string_length(name));
 		else if (!row->faulty)
@@ -181,8 +188,10 @@ static void add_dependency(struct native *native, struct kv_row *row, const char
 	if (number != NULL)
 		kv_row_depend(row, native->places[*number].index, native->places[*number].root);
 	else
-		kv_row_fault(row, KV_FAULT_REFERENCE, "after: '%.*s': no request of that id stands earlier in the file; allowed: "
-		             "the request_id of an earlier row", length < NAME_SHOWN ? (int)length : NAME_SHOWN, id);
+		kv_row_fault(row, KV_FAULT_REFERENCE,
+		             "after: '%.*s': no request of that id stands earlier in the file; allowed: the request_id "
+		             "of an earlier row",
+		             length < NAME_SHOWN ? (int)length : NAME_SHOWN, id);
 }
 
 static void read_after_text(void *owner, struct kv_row *row, const char *text, size_t length)
@@ -206,7 +215,8 @@ static void read_after_json(void *owner, struct kv_row *row, const json_t *value
 	if (json_is_string(value))
 		add_dependency(owner, row, json_string_value(value), json_string_length(value));
 	else if (!json_is_array(value))
-		kv_row_fault(row, KV_FAULT_TEXT, "after: neither a string nor a list; allowed: a request_id, or a list of them");
+		kv_row_fault(row, KV_FAULT_TEXT,
+		             "after: neither a string nor a list; allowed: a request_id, or a list of them");
 	for (size_t i = 0; i < json_array_size(value) && !row->faulty; i++) {
 		const json_t *id = json_array_get(value, i);
 
@@ -233,14 +243,18 @@ static void check_prompt(struct kv_row *row)
 
 	if (!row->named) {
 		if (row->prompt_tokens == KV_TOKENS_UNSET)
-			kv_row_fault(row, KV_FAULT_MISSING, "prompt: neither prompt nor prompt_tokens is given; one is needed");
+			kv_row_fault(row, KV_FAULT_MISSING,
+			             "prompt: neither prompt nor prompt_tokens is given; one is needed");
 	} else if (sum > KV_TOKENS_MAX)
-		kv_row_fault(row, KV_FAULT_RANGE, "prompt: %" PRIu64 " tokens in all; allowed: at most %u", sum, KV_TOKENS_MAX);
+		kv_row_fault(row, KV_FAULT_RANGE, "prompt: %" PRIu64 " tokens in all; allowed: at most %u", sum,
+		             KV_TOKENS_MAX);
 	else if (row->prompt_tokens == KV_TOKENS_UNSET)
 		row->prompt_tokens = (uint32_t)sum;
 	else if (row->prompt_tokens != sum)
-		kv_row_fault(row, KV_FAULT_PROMPT_SUM, "prompt_tokens: %" PRIu32 ", but the segments of prompt sum to %" PRIu64
-		             "; allowed: the same, or prompt alone", row->prompt_tokens, sum);
+		kv_row_fault(row, KV_FAULT_PROMPT_SUM,
+		             "prompt_tokens: %" PRIu32 ", but the segments of prompt sum to %" PRIu64
+		             "; allowed: the same, or prompt alone",
+		             row->prompt_tokens, sum);
 }
 
 /* vLLM's API refuses max_tokens below 1, whatever the request would have generated. */
@@ -273,14 +287,16 @@ static void check_id(struct native *native, struct kv_row *row)
 		return;
 	id = name_of(row, fallback, &length);
 	if (kv_ids_find(&native->ids, kv_name_hash(id, (uint32_t)length)) != NULL)
-		kv_row_fault(row, KV_FAULT_DUPLICATE_ID, "request_id: '%.*s' is that of an earlier row too; allowed: unique ids",
+		kv_row_fault(row, KV_FAULT_DUPLICATE_ID,
+		             "request_id: '%.*s' is that of an earlier row too; allowed: unique ids",
 		             length < NAME_SHOWN ? (int)length : NAME_SHOWN, id);
 }
 
 static void check_times(struct kv_row *row)
 {
 	if (row->after_count == 0 && row->arrival == KV_TIME_NONE)
-		kv_row_fault(row, KV_FAULT_MISSING, "arrival_s: is missing, and every row that does not depend on another needs it");
+		kv_row_fault(row, KV_FAULT_MISSING,
+		             "arrival_s: is missing, and every row that does not depend on another needs it");
 	if (row->after_count == 0 && row->think > 0)
 		kv_row_fault(row, KV_FAULT_REFERENCE, "think_s: is given without after; allowed: both or neither");
 }
@@ -310,7 +326,8 @@ static void remember(void *owner, const struct kv_row *row)
 	if (!native->dependencies)
 		return;
 	kv_ids_add(&native->numbers, key, (uint32_t)native->place_count);
-	native->places = kv_grow(native->places, &native->place_capacity, native->place_count + 1, sizeof *native->places);
+	native->places =
+		kv_grow(native->places, &native->place_capacity, native->place_count + 1, sizeof *native->places);
 	native->places[native->place_count++] = (struct place){row->index, kv_row_root(row)};
 }
 
@@ -352,12 +369,15 @@ static int check_header(void *owner, const struct kv_field *const *columns, size
 	bool prompt = has_column(columns, count, "prompt"), content = has_column(columns, count, "content");
 
 	if (prompt && content)
-		return kv_trace_fail(native->trace, err, 1, "the header has both prompt and content; allowed: one of them");
+		return kv_trace_fail(native->trace, err, 1,
+		                     "the header has both prompt and content; allowed: one of them");
 	if (!prompt && !content && !has_column(columns, count, "prompt_tokens"))
-		return kv_trace_fail(native->trace, err, 1, "the header has neither prompt nor prompt_tokens; one is needed");
+		return kv_trace_fail(native->trace, err, 1,
+		                     "the header has neither prompt nor prompt_tokens; one is needed");
 	native->nameable = prompt;
 	if (!has_column(columns, count, "arrival_s") && !has_column(columns, count, "after"))
-		return kv_trace_fail(native->trace, err, 1, "column arrival_s: is missing, and this format requires it");
+		return kv_trace_fail(native->trace, err, 1,
+		                     "column arrival_s: is missing, and this format requires it");
 	native->dependencies = has_column(columns, count, "after");
 	kv_trace_declare(native->trace, KV_TRACE_ANY_COLUMN | (native->dependencies ? KV_TRACE_DEPENDENT : 0) |
 	                 (prompt ? KV_TRACE_NAMEABLE_OUTPUTS : 0) | (prompt || content ? KV_TRACE_PREFIX_IDENTITY : 0));
@@ -411,17 +431,18 @@ static struct kv_reader *open_native(struct kv_trace *trace, const struct kv_sni
 	if (!is_json(sniff))
 		return kv_csv_open(trace, &table, native);
 	native->dependencies = native->nameable = true;
-	kv_trace_declare(trace, KV_TRACE_ANY_COLUMN | KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
+	kv_trace_declare(trace, KV_TRACE_ANY_COLUMN | KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY |
+	                                KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_jsonl_open(trace, &table, native);
 }
 
 const struct kv_format kv_format_kvsim = {
 	.name = "kvsim",
 	.summary = "the native trace: CSV with a header, or JSON lines",
-	.rules = "Times are seconds from the start. A prompt is a list of segments, name:length; equal names hold equal tokens from "
-	         "position 0 on, @id:n is the first n tokens that request id generates, #7:n a block of a trace of hash ids, *:n "
-	         "content that nothing else has. Unknown columns are errors. Outputs "
-	         "of 0 tokens are legal: such requests finish with their prefill.",
+	.rules = "Times are seconds from the start. A prompt is a list of segments, name:length; equal names hold "
+	         "equal tokens from position 0 on, @id:n is the first n tokens that request id generates, #7:n a block "
+	         "of a trace of hash ids, *:n content that nothing else has. Unknown columns are errors. Outputs of 0 "
+	         "tokens are legal: such requests finish with their prefill.",
 	.detect = detect,
 	.open = open_native
 };

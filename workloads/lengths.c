@@ -56,8 +56,9 @@ static struct kv_reader *open_lengths(struct kv_trace *trace, const struct kv_sn
 const struct kv_format kv_format_lengths = {
 	.name = "lengths",
 	.summary = "two columns: prompt tokens and output tokens, no times",
-	.rules = "The first column is the prompt's length, the second the output's; a first row that does not begin with a number is "
-	         "a header. There are no times: all requests are there at 0 (give --request-rate to spread them).",
+	.rules = "The first column is the prompt's length, the second the output's; a first row that does not begin "
+	         "with a number is a header. There are no times: all requests are there at 0 (give --request-rate to "
+	         "spread them).",
 	.detect = detect,
 	.open = open_lengths
 };

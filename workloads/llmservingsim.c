@@ -1,5 +1,5 @@
-/* LLMServingSim's workloads and the requests of vLLM runs that it measured (MIT, casys-kaist/LLMServingSim): JSON lines with
- * input_toks and output_toks. */
+/* LLMServingSim's workloads and the requests of vLLM runs that it measured (MIT, casys-kaist/LLMServingSim): JSON lines
+ * with input_toks and output_toks. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -50,16 +50,18 @@ static void add_ids(const struct llmservingsim *self, struct kv_row *row)
 	size_t count = json_array_size(self->ids);
 
 	if (count != row->prompt_tokens / block) {
-		kv_row_fault(row, KV_FAULT_HASH_IDS, "prompt_full_block_ids: %zu ids for input_toks %" PRIu32 "; allowed: %" PRIu64
-		             ", one for every whole block of %" PRIu64 " tokens", count, row->prompt_tokens,
-		             row->prompt_tokens / block, block);
+		kv_row_fault(row, KV_FAULT_HASH_IDS,
+		             "prompt_full_block_ids: %zu ids for input_toks %" PRIu32 "; allowed: %" PRIu64
+		             ", one for every whole block of %" PRIu64 " tokens",
+		             count, row->prompt_tokens, row->prompt_tokens / block, block);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
 		const json_t *id = json_array_get(self->ids, i);
 
 		if (!json_is_integer(id) || json_integer_value(id) < 0)
-			kv_row_fault(row, KV_FAULT_HASH_IDS, "prompt_full_block_ids: entry %zu is no whole number from 0 on", i);
+			kv_row_fault(row, KV_FAULT_HASH_IDS,
+			             "prompt_full_block_ids: entry %zu is no whole number from 0 on", i);
 		kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)json_integer_value(id), (uint32_t)block);
 	}
 	if (row->prompt_tokens % block != 0)
@@ -108,7 +110,8 @@ static const struct kv_param params[] = {
 
 static bool detect(const struct kv_sniff *sniff)
 {
-	return json_object_get(sniff->json, "input_toks") != NULL && json_object_get(sniff->json, "output_toks") != NULL;
+	return json_object_get(sniff->json, "input_toks") != NULL &&
+	       json_object_get(sniff->json, "output_toks") != NULL;
 }
 
 static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -131,10 +134,10 @@ static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct
 const struct kv_format kv_format_llmservingsim = {
 	.name = "llmservingsim",
 	.summary = "LLMServingSim JSON lines: its workloads, and requests of measured vLLM runs",
-	.rules = "arrival_time_ns is in nanoseconds from the start. Measured requests have arrival_time (seconds since 1970) and "
-	         "queued_ts (another clock): the arrival is queued_ts unless clock=arrival, counted from the first. "
-	         "prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and everything before them; the rest of "
-	         "a prompt is unique. Blocks filled while generating are not taken over.",
+	.rules = "arrival_time_ns is in nanoseconds from the start. Measured requests have arrival_time (seconds since "
+	         "1970) and queued_ts (another clock): the arrival is queued_ts unless clock=arrival, counted from the "
+	         "first. prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and everything before "
+	         "them; the rest of a prompt is unique. Blocks filled while generating are not taken over.",
 	.detect = detect,
 	.open = open_llmservingsim,
 	.params_size = sizeof(struct llmservingsim_params),

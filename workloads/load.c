@@ -23,7 +23,7 @@ struct reader {
 	struct kv_error *err;
 };
 
-/* --- scalars ------------------------------------------------------------------------------------------------------------ */
+/* --- scalars ------------------------------------------------------------------------------------------------------ */
 
 /* A key of the stream, or what the description says for all streams. */
 static const struct kv_node *find(const struct reader *r, const char *key)
@@ -103,7 +103,8 @@ static int read_choice(const struct kv_node *mapping, const char *key, const cha
 			*out = i;
 			return 0;
 		}
-	return kv_node_fail(node, KV_EXIT_USAGE, err, "'%s' is not allowed: write %s or %s", node->text, names[0], names[1]);
+	return kv_node_fail(node, KV_EXIT_USAGE, err, "'%s' is not allowed: write %s or %s", node->text, names[0],
+	                    names[1]);
 }
 
 static int read_text(const struct kv_node *mapping, const char *key, const char **out, struct kv_error *err)
@@ -133,7 +134,7 @@ static int read_draw(const struct kv_node *mapping, const char *key, const char 
 	kv_node_expect_keys(node, (const char *const[]){__VA_ARGS__}, \
 	                    sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *), KV_EXIT_USAGE, err)
 
-/* --- sources -------------------------------------------------------------------------------------------------------------- */
+/* --- sources ------------------------------------------------------------------------------------------------------ */
 
 static gsl_rng *make_source(const struct reader *r, const char *purpose)
 {
@@ -180,7 +181,7 @@ static void fill_pool(const struct reader *r, struct kv_pool *pool, uint64_t cou
 	gsl_rng_free(lengths);
 }
 
-/* --- parts of a stream ------------------------------------------------------------------------------------------------------ */
+/* --- parts of a stream -------------------------------------------------------------------------------------------- */
 
 static int read_turns(const struct kv_node *mapping, struct kv_load_turns *turns, struct kv_error *err)
 {
@@ -305,7 +306,8 @@ static int read_subagents(const struct reader *r)
 
 	if (node == NULL)
 		return 0;
-	if (EXPECT_KEYS(node, r->err, "share", "turns", "message", "output", "think", "correlation", "system_tokens") != 0 ||
+	if (EXPECT_KEYS(node, r->err, "share", "turns", "message", "output", "think", "correlation", "system_tokens")
+	            != 0 ||
 	    read_fraction(node, "share", &r->stream->subagent_share, r->err) != 0 ||
 	    read_count(node, "system_tokens", 0, KV_TOKENS_MAX, &system, r->err) != 0)
 		return -1;
@@ -333,13 +335,16 @@ static int read_revision(const struct reader *r, const struct kv_node *node, str
 	if (kv_node_expect_keys(node, keys, 3, KV_EXIT_USAGE, r->err) != 0)
 		return -1;
 	if (kv_node_get(node, "at") == NULL || kv_node_get(node, "of") == NULL)
-		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "a revision needs at (a time) and of (system, or document-N)");
+		return kv_node_fail(node, KV_EXIT_USAGE, r->err,
+		                    "a revision needs at (a time) and of (system, or document-N)");
 	if (read_time(kv_node_get(node, "at"), &revision->at, r->err) != 0 ||
-	    read_text(node, "of", &revision->of, r->err) != 0 || read_fraction(node, "edit_at", &revision->edit, r->err) != 0)
+	    read_text(node, "of", &revision->of, r->err) != 0 ||
+	    read_fraction(node, "edit_at", &revision->edit, r->err) != 0)
 		return -1;
 	if (!has_content(r->stream, revision->of))
-		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "of: '%s' cannot be revised; allowed: system and document-0, "
-		                    "document-1, ... where the stream has them (system: %u tokens, documents: %zu)",
+		return kv_node_fail(node, KV_EXIT_USAGE, r->err,
+		                    "of: '%s' cannot be revised; allowed: system and document-0, document-1, ... where "
+		                    "the stream has them (system: %u tokens, documents: %zu)",
 		                    revision->of, r->stream->system_tokens, r->stream->documents.count);
 	return 0;
 }
@@ -404,7 +409,7 @@ static int read_shared_prefix(const struct reader *r)
 	return 0;
 }
 
-/* --- streams --------------------------------------------------------------------------------------------------------------- */
+/* --- streams ------------------------------------------------------------------------------------------------------ */
 
 static int read_limits(const struct reader *r)
 {
@@ -433,12 +438,14 @@ static int read_arrivals(const struct reader *r)
 		return kv_node_fail(r->node, KV_EXIT_USAGE, r->err, "stream %s needs arrivals", stream->name);
 	if (stream->requests == UINT64_MAX && stream->duration == KV_TIME_MAX && stream->deck == NULL &&
 	    strncmp(arrivals->text != NULL ? arrivals->text : "", "trace,", 6) != 0)
-		return kv_node_fail(r->node, KV_EXIT_USAGE, r->err, "stream %s never ends: give requests or duration", stream->name);
+		return kv_node_fail(r->node, KV_EXIT_USAGE, r->err, "stream %s never ends: give requests or duration",
+		                    stream->name);
 	if (kv_arrivals_init(&stream->arrivals, arrivals, kv_node_get(r->node, "curve"),
 	                     single && total != UINT64_MAX ? total : 0, make_source(r, "arrivals"), r->err) != 0)
 		return -1;
 	if (kv_arrivals_clients(&stream->arrivals) > 0 && stream->requests == UINT64_MAX && stream->deck == NULL)
-		return kv_node_fail(arrivals, KV_EXIT_USAGE, r->err, "a closed loop needs requests: how long it lasts is not known");
+		return kv_node_fail(arrivals, KV_EXIT_USAGE, r->err,
+		                    "a closed loop needs requests: how long it lasts is not known");
 	return 0;
 }
 
@@ -472,9 +479,12 @@ static int read_stream(const struct reader *r)
 static int expect_stream_keys(const struct kv_node *node, bool is_root, struct kv_error *err)
 {
 	static const char *const keys[] = {
-		"streams", "requests", "duration", "name", "start", "arrivals", "curve", "turns", "think", "pause", "message",
-		"output", "correlation", "max_tokens", "priority", "retrieval", "deadline", "tenant", "tenants", "adapters", "salt", "system",
-		"few_shot", "documents", "chunks", "order", "subagents", "revisions", "gsp_num_groups", "gsp_prompts_per_group",
+		"streams", "requests", "duration", "name", "start", "arrivals", "curve", "turns", "think", "pause",
+		"message",
+		"output", "correlation", "max_tokens", "priority", "retrieval", "deadline", "tenant", "tenants",
+		"adapters", "salt", "system",
+		"few_shot", "documents", "chunks", "order", "subagents", "revisions", "gsp_num_groups",
+		"gsp_prompts_per_group",
 		"gsp_system_prompt_len", "gsp_question_len", "gsp_output_len"
 	};
 	size_t skipped = is_root ? 0 : 1;
@@ -499,8 +509,8 @@ static int read_named_stream(struct kv_load *load, struct reader *r, size_t i)
 		return -1;
 	for (size_t other = 0; other < i; other++)
 		if (strcmp(load->streams[other].name, r->stream->name) == 0)
-			return kv_node_fail(r->node, KV_EXIT_USAGE, r->err, "two streams are called %s: give each its own name",
-			                    r->stream->name);
+			return kv_node_fail(r->node, KV_EXIT_USAGE, r->err,
+			                    "two streams are called %s: give each its own name", r->stream->name);
 	load->count = i + 1;
 	return read_stream(r);
 }

@@ -34,11 +34,19 @@ struct kv_load_sources {
 	gsl_rng *document, *shot, *tenant, *adapter;
 };
 
-/* Purposes whose draws differ in number from session to session. Each session and each sub-agent begins their sources anew
- * (kv_load_restart), so that a longer one leaves those after it alone. */
+/* Purposes whose draws differ in number from session to session. Each session and each sub-agent begins their sources
+ * anew (kv_load_restart), so that a longer one leaves those after it alone. */
 enum kv_load_purpose {
-	KV_LOAD_TURNS, KV_LOAD_MESSAGE, KV_LOAD_OUTPUT, KV_LOAD_THINK, KV_LOAD_PAUSE, KV_LOAD_RETRIEVAL, KV_LOAD_DEADLINE,
-	KV_LOAD_CHUNK, KV_LOAD_SUBAGENT, KV_LOAD_PURPOSES
+	KV_LOAD_TURNS,
+	KV_LOAD_MESSAGE,
+	KV_LOAD_OUTPUT,
+	KV_LOAD_THINK,
+	KV_LOAD_PAUSE,
+	KV_LOAD_RETRIEVAL,
+	KV_LOAD_DEADLINE,
+	KV_LOAD_CHUNK,
+	KV_LOAD_SUBAGENT,
+	KV_LOAD_PURPOSES
 };
 
 struct kv_load_stream {
@@ -75,7 +83,8 @@ struct kv_load {
 	size_t count;
 };
 
-/* The tree, whose root is a scenario or the description itself, is taken over. kv_load_fini is to be called in any case. */
+/* The tree, whose root is a scenario or the description itself, is taken over. kv_load_fini is to be called in any
+ * case. */
 int kv_load_read(struct kv_load *load, struct kv_node *tree, struct kv_trace *trace, struct kv_error *err);
 void kv_load_fini(struct kv_load *load);
 

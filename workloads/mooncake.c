@@ -1,4 +1,5 @@
-/* Mooncake's traces (Apache-2.0, kvcache-ai/Mooncake): timestamp (ms), input_length, output_length, hash_ids of 512 tokens. */
+/* Mooncake's traces (Apache-2.0, kvcache-ai/Mooncake): timestamp (ms), input_length, output_length, hash_ids of 512
+ * tokens. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -25,10 +26,11 @@ static struct kv_reader *open_mooncake(struct kv_trace *trace, const struct kv_s
 const struct kv_format kv_format_mooncake = {
 	.name = "mooncake",
 	.summary = "Mooncake JSON lines: milliseconds and hash ids of 512-token blocks",
-	.rules = "Times are milliseconds. An id stands for a block of 512 tokens and everything before it; a prompt has one id for "
-	         "every 512 tokens and one for the rest, and any other number of ids is an error. Ids are global and keep 64 "
-	         "bits; one that is partial in one row and full in another agrees as far as both go. Rows are whole requests: "
-	         "earlier turns are inside. Rows without hash_ids are unique prompts; a row without prompt tokens is an error.",
+	.rules = "Times are milliseconds. An id stands for a block of 512 tokens and everything before it; a prompt "
+	         "has one id for every 512 tokens and one for the rest, and any other number of ids is an error. Ids "
+	         "are global and keep 64 bits; one that is partial in one row and full in another agrees as far as "
+	         "both go. Rows are whole requests: earlier turns are inside. Rows without hash_ids are unique "
+	         "prompts; a row without prompt tokens is an error.",
 	.detect = detect,
 	.open = open_mooncake,
 	.params_size = sizeof(struct kv_block_id_params),

@@ -61,7 +61,7 @@ static bool has(const size_t *items, size_t count, size_t item)
 	return false;
 }
 
-/* An item that has been chosen already gives way to the next one that has not, so that every choice takes one number. */
+/* An item that has been chosen already gives way to the next one that has not, so that each choice takes one number. */
 size_t kv_pool_choose_some(const struct kv_pool *pool, gsl_rng *rng, size_t *items, size_t some)
 {
 	size_t count = some < pool->count ? some : pool->count;

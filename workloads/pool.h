@@ -1,5 +1,5 @@
-/* A pool of content of fixed lengths, from which items are chosen by popularity: documents, chunks, examples, and, without
- * lengths, tenants and adapters. */
+/* A pool of content of fixed lengths, from which items are chosen by popularity: documents, chunks, examples, and,
+ * without lengths, tenants and adapters. */
 #ifndef KV_WORKLOADS_POOL_H
 #define KV_WORKLOADS_POOL_H
 

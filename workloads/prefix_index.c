@@ -38,9 +38,10 @@ void kv_prefix_match_fini(struct kv_prefix_match *match)
 	free(match->hits);
 }
 
-/* --- children by parent, stream and start ----------------------------------------------------------------------------- */
+/* --- children by parent, stream and start ------------------------------------------------------------------------- */
 
-static size_t home_of(const struct kv_prefix_index *index, uint32_t parent, uint64_t stream, uint32_t kind, uint32_t start)
+static size_t home_of(const struct kv_prefix_index *index, uint32_t parent, uint64_t stream, uint32_t kind,
+                      uint32_t start)
 {
 	const uint64_t key[] = {stream, (uint64_t)parent << 32 | start};
 
@@ -87,8 +88,8 @@ static uint32_t add_node(struct kv_prefix_index *index, struct kv_prefix_node no
 	return number;
 }
 
-/* Cuts the node after `length` tokens. A new node takes the upper part and its place in the table; the old one, whose number
- * its children know, keeps the lower part under it. Returns the new one. */
+/* Cuts the node after `length` tokens. A new node takes the upper part and its place in the table; the old one, whose
+ * number its children know, keeps the lower part under it. Returns the new one. */
 static uint32_t split(struct kv_prefix_index *index, uint32_t number, uint32_t length)
 {
 	struct kv_prefix_node upper = index->nodes[number];
@@ -111,7 +112,7 @@ static uint32_t split(struct kv_prefix_index *index, uint32_t number, uint32_t l
 	return added;
 }
 
-/* --- prompts ------------------------------------------------------------------------------------------------------------ */
+/* --- prompts ------------------------------------------------------------------------------------------------------ */
 
 struct walk {
 	struct kv_prefix_index *index;

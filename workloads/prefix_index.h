@@ -1,7 +1,7 @@
 /* Which beginning of a prompt has been seen before, in a cache without end: a tree over the segments of all prompts.
  *
- * A node is a run of one stream's tokens; it is split where two prompts part. Memory follows the distinct content, about 100
- * bytes a node.
+ * A node is a run of one stream's tokens; it is split where two prompts part. Memory follows the distinct content,
+ * about 100 bytes a node.
  */
 #ifndef KV_WORKLOADS_PREFIX_INDEX_H
 #define KV_WORKLOADS_PREFIX_INDEX_H
@@ -36,8 +36,8 @@ struct kv_prefix_match {
 void kv_prefix_index_init(struct kv_prefix_index *index);
 void kv_prefix_index_fini(struct kv_prefix_index *index);
 
-/* Matches the prompt and then remembers it, with what follows it (output, may have length 0), as seen at that time. The match
- * is the caller's, zeroed at first and used again and again. */
+/* Matches the prompt and then remembers it, with what follows it (output, may have length 0), as seen at that time. The
+ * match is the caller's, zeroed at first and used again and again. */
 void kv_prefix_index_visit(struct kv_prefix_index *index, const struct kv_request *request, struct kv_segment output,
                            struct kv_prefix_match *match);
 void kv_prefix_match_fini(struct kv_prefix_match *match);

@@ -1,7 +1,7 @@
 /* RAGPulse (MIT, flashserve/RAGPulse): prompts as chunks of content, whose lengths stand in tables beside the trace.
  *
- * A chunk's id stands for its own text wherever it stands, so that two prompts share what they have in common from the start
- * on, not every chunk that both contain.
+ * A chunk's id stands for its own text wherever it stands, so that two prompts share what they have in common from the
+ * start on, not every chunk that both contain.
  */
 #include "config.h"
 
@@ -39,7 +39,7 @@ struct ragpulse {
 	const json_t *chunks;           /* of the row at hand */
 };
 
-/* --- tables ------------------------------------------------------------------------------------------------------------ */
+/* --- tables ------------------------------------------------------------------------------------------------------- */
 
 static bool take_table_row(struct ragpulse *self, const json_t *row)
 {
@@ -50,9 +50,11 @@ static bool take_table_row(struct ragpulse *self, const json_t *row)
 
 		if (!json_is_integer(id) || !json_is_integer(length))
 			continue;
-		if (json_integer_value(id) < 0 || json_integer_value(length) < 0 || json_integer_value(length) > KV_TOKENS_MAX)
+		if (json_integer_value(id) < 0 || json_integer_value(length) < 0 ||
+		    json_integer_value(length) > KV_TOKENS_MAX)
 			return false;
-		kv_ids_add(&self->lengths[i], (uint64_t)json_integer_value(id) + 1, (uint32_t)json_integer_value(length));
+		kv_ids_add(&self->lengths[i], (uint64_t)json_integer_value(id) + 1,
+		           (uint32_t)json_integer_value(length));
 		return true;
 	}
 	return false;
@@ -78,8 +80,9 @@ static int read_table(struct ragpulse *self, const char *path, struct kv_error *
 		if (!is_row && number == 0)
 			break;
 		if (!is_row && strspn(line, " \t\r\n") != (size_t)length)
-			status = kv_fail(err, KV_EXIT_DATA, "%s:%" PRIu64 ": no id and token_length; allowed: rows like the first",
-			                 path, number + 1);
+			status = kv_fail(err, KV_EXIT_DATA,
+			                 "%s:%" PRIu64 ": no id and token_length; allowed: rows like the first", path,
+			                 number + 1);
 		number++;
 	}
 	free(line);
@@ -101,8 +104,10 @@ static int read_tables(struct ragpulse *self, const char *folder, struct kv_erro
 	int status = 0;
 
 	if (directory == NULL)
-		return kv_fail(err, KV_EXIT_MISSING, "%s: %s (the tables of chunk lengths are looked for there; name another folder "
-		               "with --format ragpulse,tables=FOLDER)", folder, strerror(errno));
+		return kv_fail(err, KV_EXIT_MISSING,
+		               "%s: %s (the tables of chunk lengths are looked for there; name another folder with "
+		               "--format ragpulse,tables=FOLDER)",
+		               folder, strerror(errno));
 	while (status == 0 && (entry = readdir(directory)) != NULL) {
 		size_t size = strlen(folder) + strlen(entry->d_name) + 2;
 		char *path = kv_calloc(size, 1);
@@ -132,7 +137,7 @@ static int read_tables_near(struct ragpulse *self, const char *trace, const char
 	return status;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------------ */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* Seconds as text: "82". */
 static void read_timestamp(void *owner, struct kv_row *row, const json_t *value)
@@ -166,8 +171,10 @@ static void add_chunk(const struct ragpulse *self, struct kv_row *row, int kind,
 	if (json_is_integer(id) && json_integer_value(id) >= 0)
 		length = kv_ids_find(&self->lengths[kind], (uint64_t)json_integer_value(id) + 1);
 	if (length == NULL) {
-		kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: a chunk of %s has no length; allowed: ids of a table with %s and "
-		             "token_length beside the trace, or in tables=FOLDER", kinds[kind].key, kinds[kind].id);
+		kv_row_fault(row, KV_FAULT_HASH_IDS,
+		             "hash_ids: a chunk of %s has no length; allowed: ids of a table with %s and token_length "
+		             "beside the trace, or in tables=FOLDER",
+		             kinds[kind].key, kinds[kind].id);
 		return;
 	}
 	*sum += *length;
@@ -187,8 +194,10 @@ static void finish(void *owner, struct kv_row *row)
 			add_chunk(self, row, kind, json_array_get(list, i), &sum);
 	}
 	if (!row->faulty && sum > row->prompt_tokens)
-		kv_row_fault(row, KV_FAULT_PROMPT_SUM, "input_length: %" PRIu32 ", but its chunks sum to %" PRIu64 "; allowed: at least "
-		             "these", row->prompt_tokens, sum);
+		kv_row_fault(row, KV_FAULT_PROMPT_SUM,
+		             "input_length: %" PRIu32 ", but its chunks sum to %" PRIu64 "; allowed: at least "
+		             "these",
+		             row->prompt_tokens, sum);
 	row->named = true;
 	if (!row->faulty && sum < row->prompt_tokens)
 		kv_row_segment(row, KV_STREAM_PRIVATE, 0, row->prompt_tokens - (uint32_t)sum);
@@ -245,10 +254,11 @@ static struct kv_reader *open_ragpulse(struct kv_trace *trace, const struct kv_s
 const struct kv_format kv_format_ragpulse = {
 	.name = "ragpulse",
 	.summary = "RAGPulse JSON lines: chunks of content with lengths in tables beside them",
-	.rules = "Times are seconds, as text. A prompt is its chunks in the order system prompt, passages, history, web search, user "
-	         "input; their lengths stand in JSON-lines tables in the same folder, or in tables=FOLDER. Chunk ids have no "
-	         "position: prompts share what they have in common from the start on, and `info` also says what they share wherever "
-	         "it stands. Tokens beyond the chunks, 7 to 12 of a template, stand at the end and are unique.",
+	.rules = "Times are seconds, as text. A prompt is its chunks in the order system prompt, passages, history, "
+	         "web search, user input; their lengths stand in JSON-lines tables in the same folder, or in "
+	         "tables=FOLDER. Chunk ids have no position: prompts share what they have in common from the start on, "
+	         "and `info` also says what they share wherever it stands. Tokens beyond the chunks, 7 to 12 of a "
+	         "template, stand at the end and are unique.",
 	.detect = detect,
 	.open = open_ragpulse,
 	.params_size = sizeof(struct ragpulse_params),

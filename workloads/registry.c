@@ -91,11 +91,11 @@ int kv_format_fail_detection(const char *name, const struct kv_sniff *sniff, str
 	for (int i = 0; i < FORMATS && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "",
 		                           kv_format_registry[i]->name);
-	return kv_fail(err, KV_EXIT_DATA, "%s: its first line is of no format that is known (%s); name one with --format",
-	               name, list);
+	return kv_fail(err, KV_EXIT_DATA,
+	               "%s: its first line is of no format that is known (%s); name one with --format", name, list);
 }
 
-/* --- the beginning of a file --------------------------------------------------------------------------------------- */
+/* --- the beginning of a file -------------------------------------------------------------------------------------- */
 
 static void add_field(void *text, size_t length, void *self)
 {

@@ -122,8 +122,8 @@ static bool number_fault(struct kv_row *row, const char *field, enum kv_number s
 	if (memchr(text, '\0', length) != NULL)
 		kv_row_fault(row, KV_FAULT_TEXT, "%s: contains a NUL byte; allowed: %s", field, allowed);
 	else
-		kv_row_fault(row, faults[status], "%s: '%s' %s; allowed: %s", field, shown(text, length, found), why[status],
-		             allowed);
+		kv_row_fault(row, faults[status], "%s: '%s' %s; allowed: %s", field, shown(text, length, found),
+		             why[status], allowed);
 	return false;
 }
 

@@ -9,7 +9,7 @@
 #include "sim/base/units.h"
 #include "sim/request.h"
 
-/* What few rows have: kept apart so that rows without it stay small. Strings are offsets behind the segments; 0 = none. */
+/* What few rows have: kept apart so that rows without it stay small. Strings are offsets behind the segments. */
 struct kv_extra {
 	size_t bytes;
 	kv_time retrieval;

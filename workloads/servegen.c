@@ -1,10 +1,10 @@
-/* ServeGen client pools (Apache-2.0, alibaba/ServeGen) as generators: windows of 600 s with a rate and a distribution of gaps,
- * and beside them distributions of lengths for every six hours.
+/* ServeGen client pools (Apache-2.0, alibaba/ServeGen) as generators: windows of 600 s with a rate and a distribution
+ * of gaps, and beside them distributions of lengths for every six hours.
  *
- * A window has rate * 600 requests. Their gaps are drawn from the window's distribution and stretched so that they, with one
- * more gap after the last request, fill the window: the recorded scale alone would miss the recorded rate, sometimes by a
- * factor of ten. Unlike in the upstream generator, the last request does not fall on the window's edge, and lengths are drawn
- * independently of each other.
+ * A window has rate * 600 requests. Their gaps are drawn from the window's distribution and stretched so that they,
+ * with one more gap after the last request, fill the window: the recorded scale alone would miss the recorded rate,
+ * sometimes by a factor of ten. Unlike in the upstream generator, the last request does not fall on the window's edge,
+ * and lengths are drawn independently of each other.
  */
 #include "config.h"
 
@@ -62,7 +62,7 @@ enum { WINDOW_S = 600, RATE_MAX = 100000 };
 #define SHAPE_MIN 0.005
 #define SHAPE_MAX 1e6
 
-/* --- the file of lengths ------------------------------------------------------------------------------------------------ */
+/* --- the file of lengths ------------------------------------------------------------------------------------------ */
 
 /* "{139: 0.25, 140: 0.75}", a literal of Python; false if it is none. An empty one is no data. */
 static bool parse_lengths(const char *text, struct lengths *out)
@@ -107,8 +107,10 @@ static int add_period(struct servegen *self, const char *path, const char *start
 		const char *text = json_string_value(json_object_get(fields, field_names[i]));
 
 		if (text != NULL && !parse_lengths(text, &period->fields[i]))
-			return kv_fail(err, KV_EXIT_DATA, "%s: %s of window %s: not a list of lengths and shares; allowed: text like "
-			               "{139: 0.25, 140: 0.75}", path, field_names[i], start);
+			return kv_fail(err, KV_EXIT_DATA,
+			               "%s: %s of window %s: not a list of lengths and shares; allowed: text like "
+			               "{139: 0.25, 140: 0.75}",
+			               path, field_names[i], start);
 	}
 	return 0;
 }
@@ -129,8 +131,9 @@ static int read_lengths(struct servegen *self, const char *path, struct kv_error
 	int status = 0;
 
 	if (document == NULL)
-		return kv_fail(err, error.line < 0 ? KV_EXIT_MISSING : KV_EXIT_DATA, "%s: %s (the lengths of this client; name the file "
-		               "with --format servegen,lengths=FILE)", path, error.text);
+		return kv_fail(err, error.line < 0 ? KV_EXIT_MISSING : KV_EXIT_DATA,
+		               "%s: %s (the lengths of this client; name the file with --format servegen,lengths=FILE)",
+		               path, error.text);
 	json_object_foreach(document, start, fields)
 		if (status == 0)
 			status = add_period(self, path, start, fields, err);
@@ -151,8 +154,10 @@ static int read_lengths_near(struct servegen *self, const char *trace, const cha
 	if (*given != '\0')
 		return read_lengths(self, given, err);
 	if (mark == NULL)
-		return kv_fail(err, KV_EXIT_MISSING, "%s: its name does not say where the lengths are; name the file with --format "
-		               "servegen,lengths=FILE", trace);
+		return kv_fail(err, KV_EXIT_MISSING,
+		               "%s: its name does not say where the lengths are; name the file with --format "
+		               "servegen,lengths=FILE",
+		               trace);
 	size = (size_t)(mark - trace) + sizeof "-dataset.json";
 	path = kv_calloc(size, 1);
 	snprintf(path, size, "%.*s-dataset.json", (int)(mark - trace), trace);
@@ -161,7 +166,7 @@ static int read_lengths_near(struct servegen *self, const char *trace, const cha
 	return status;
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 static bool has_data(const struct period *period)
 {
@@ -216,7 +221,8 @@ static double draw_gaps(struct servegen *self, uint64_t count)
 
 	self->gap = kv_grow(self->gap, &self->gap_capacity, count, sizeof *self->gap);
 	for (uint64_t i = 0; i < count; i++) {
-		self->gap[i] = self->weibull ? gsl_ran_weibull(self->gaps, 1, self->shape) : gsl_ran_gamma(self->gaps, self->shape, 1);
+		self->gap[i] = self->weibull ? gsl_ran_weibull(self->gaps, 1, self->shape)
+		                             : gsl_ran_gamma(self->gaps, self->shape, 1);
 		sum += self->gap[i];
 	}
 	return sum;
@@ -239,7 +245,8 @@ static int expand(void *owner, struct kv_row *row)
 	sum = draw_gaps(self, count + 1);
 	for (uint64_t i = 0; i < count && status == 0; i++) {
 		at += self->gap[i];
-		status = add_request(self, period, start + (sum > 0 ? (kv_time)llrint(at / sum * WINDOW_S * (double)KV_SECOND) : 0),
+		status = add_request(self, period,
+		                     start + (sum > 0 ? (kv_time)llrint(at / sum * WINDOW_S * (double)KV_SECOND) : 0),
 		                     line);
 	}
 	return status;
@@ -276,7 +283,8 @@ static void read_shape(void *owner, struct kv_row *row, const char *text, size_t
 	(void)length;
 	self->shape = read_number(row, "shape", text);
 	if (self->rate > RATE_MAX)
-		kv_row_fault(row, KV_FAULT_RANGE, "rate: %g; allowed: at most %d requests a second", self->rate, RATE_MAX);
+		kv_row_fault(row, KV_FAULT_RANGE, "rate: %g; allowed: at most %d requests a second", self->rate,
+		             RATE_MAX);
 	else if (self->rate > 0 && (self->shape < SHAPE_MIN || self->shape > SHAPE_MAX))
 		kv_row_fault(row, KV_FAULT_RANGE, "shape: %g; allowed: %g to %g", self->shape, SHAPE_MIN, SHAPE_MAX);
 }
@@ -322,7 +330,8 @@ static bool is_window(const struct kv_sniff *sniff)
 	int64_t ignored;
 
 	for (size_t i = 0; i < 6; i++)
-		if (i != 3 && kv_number_parse(sniff->fields[i], strlen(sniff->fields[i]), 9, INT64_MAX, &ignored) != KV_NUMBER_OK)
+		if (i != 3 &&
+		    kv_number_parse(sniff->fields[i], strlen(sniff->fields[i]), 9, INT64_MAX, &ignored) != KV_NUMBER_OK)
 			return false;
 	return sniff->fields[3][0] == '\0' || strcmp(sniff->fields[3], "Gamma") == 0 ||
 	       strcmp(sniff->fields[3], "Weibull") == 0;
@@ -354,11 +363,11 @@ static struct kv_reader *open_servegen(struct kv_trace *trace, const struct kv_s
 const struct kv_format kv_format_servegen = {
 	.name = "servegen",
 	.summary = "a ServeGen client: requests are drawn from its rates, gaps and lengths, no prefix identity",
-	.rules = "Rows are windows of 600 s: start, rate, CV, Gamma or Weibull, shape, scale. A window has rate times 600 requests; "
-	         "their gaps are drawn with the run's seed from the distribution of that shape and stretched to fill the window. "
-	         "Lengths come from ...-dataset.json beside ...-trace.csv: the last six hours that have any. Prompt and output are "
-	         "drawn independently; images, audio and video add their tokens to the prompt. Prompts of 0 tokens are left out and "
-	         "counted as zero_prompt.",
+	.rules = "Rows are windows of 600 s: start, rate, CV, Gamma or Weibull, shape, scale. A window has rate times "
+	         "600 requests; their gaps are drawn with the run's seed from the distribution of that shape and "
+	         "stretched to fill the window. Lengths come from ...-dataset.json beside ...-trace.csv: the last six "
+	         "hours that have any. Prompt and output are drawn independently; images, audio and video add their "
+	         "tokens to the prompt. Prompts of 0 tokens are left out and counted as zero_prompt.",
 	.detect = detect,
 	.open = open_servegen,
 	.params_size = sizeof(struct servegen_params),

@@ -74,8 +74,8 @@ void kv_session_fill(const struct kv_session *session, struct kv_row *row, uint3
 	size_t length = print_name(session, "", text);
 
 	if ((uint64_t)kept + added > KV_TOKENS_MAX) {
-		kv_row_fault(row, KV_FAULT_RANGE, "prompt: %" PRIu32 " + %" PRIu32 " tokens; allowed: at most %u", kept, added,
-		             KV_TOKENS_MAX);
+		kv_row_fault(row, KV_FAULT_RANGE, "prompt: %" PRIu32 " + %" PRIu32 " tokens; allowed: at most %u", kept,
+		             added, KV_TOKENS_MAX);
 		return;
 	}
 	row->id = kv_row_text(row, text, length);
@@ -96,7 +96,8 @@ void kv_session_take(struct kv_session *session, const struct kv_row *row)
 	session->count = row->segment_count;
 	if (row->output_tokens > 0)
 		session->context[session->count++] = (struct kv_segment){
-			.stream = kv_name_hash(kv_row_string(row, row->id), row->id.length), .length = row->output_tokens,
+			.stream = kv_name_hash(kv_row_string(row, row->id), row->id.length),
+			.length = row->output_tokens,
 			.kind = KV_STREAM_OUTPUT
 		};
 	session->tokens = (uint64_t)row->prompt_tokens + row->output_tokens;

@@ -39,7 +39,8 @@ static struct kv_reader *open_splitwise(struct kv_trace *trace, const struct kv_
 const struct kv_format kv_format_splitwise = {
 	.name = "splitwise",
 	.summary = "SplitwiseSim CSV: seconds, prompt_size and token_size, no prefix identity",
-	.rules = "Times are seconds from the file's own zero. Request ids, types, applications and batch sizes are not used.",
+	.rules = "Times are seconds from the file's own zero. Request ids, types, applications and batch sizes are not "
+	         "used.",
 	.detect = detect,
 	.open = open_splitwise
 };

@@ -89,7 +89,7 @@ int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, stru
 	return 0;
 }
 
-/* --- what readers call --------------------------------------------------------------------------------------------- */
+/* --- what readers call -------------------------------------------------------------------------------------------- */
 
 struct kv_input *kv_trace_input(struct kv_trace *trace)
 {
@@ -175,7 +175,8 @@ static struct kv_extra *pack_extra(const struct kv_row *row)
 static void fault_too_late(struct kv_trace *trace)
 {
 	kv_row_fault(&trace->row, KV_FAULT_OUT_OF_ORDER,
-	             "arrival: %.9g s before a row that precedes it, further than rows are put in order; allowed: %.9g s, "
+	             "arrival: %.9g s before a row that precedes it, further than rows are put in order; allowed: %.9g "
+	             "s, "
 	             "%" PRIu64 " rows and %zu MiB of waiting rows (sort the file by time)",
 	             (double)(trace->latest - trace->row.arrival) / (double)KV_SECOND,
 	             (double)trace->options.reorder_time / (double)KV_SECOND, trace->options.reorder_rows,
@@ -191,7 +192,8 @@ static bool starts_clock(const struct kv_trace *trace)
 static struct kv_waiting_row pack_row(const struct kv_row *row)
 {
 	return (struct kv_waiting_row){
-		.arrival = row->arrival, .index = row->index, .extra = pack_extra(row), .prompt_tokens = row->prompt_tokens,
+		.arrival = row->arrival, .index = row->index, .extra = pack_extra(row),
+		.prompt_tokens = row->prompt_tokens,
 		.output_tokens = row->output_tokens, .max_tokens = row->max_tokens
 	};
 }
@@ -220,10 +222,12 @@ static int await(struct kv_trace *trace)
 
 	for (size_t i = 0; i < row->after_count; i++)
 		if (row->after[i] < trace->options.first_row)
-			kv_row_fault(row, KV_FAULT_DEPENDENCY, "after: a row before the range of rows; allowed: rows inside it");
+			kv_row_fault(row, KV_FAULT_DEPENDENCY,
+			             "after: a row before the range of rows; allowed: rows inside it");
 	if (kv_window_has_released(&trace->window, row->root.arrival, row->root.index))
-		kv_row_fault(row, KV_FAULT_DEPENDENCY, "after: what it depends on lies further back than rows are put in order; "
-		             "allowed: rows that stand close to those that depend on them");
+		kv_row_fault(row, KV_FAULT_DEPENDENCY,
+		             "after: what it depends on lies further back than rows are put in order; allowed: rows "
+		             "that stand close to those that depend on them");
 	if (row->faulty)
 		return reject(trace);
 	waiting = pack_row(row);
@@ -246,8 +250,9 @@ static int pass_to_tap(struct kv_trace *trace)
 		row->arrival -= trace->base;
 	}
 	if (row->arrival != KV_TIME_NONE && row->arrival < 0)
-		status = kv_trace_fail(trace, &trace->error, row->line, "arrival: earlier than the first row's, from which times count; "
-		                       "allowed: a file whose first row is its earliest (sort it by time)");
+		status = kv_trace_fail(trace, &trace->error, row->line,
+		                       "arrival: earlier than the first row's, from which times count; allowed: a file "
+		                       "whose first row is its earliest (sort it by time)");
 	else if (status == 0)
 		status = trace->tap->row(trace->tap, row, &trace->error);
 	trace->stopped = status != 0;
@@ -262,8 +267,9 @@ static void settle_arrival(struct kv_trace *trace)
 	if (trace->options.open_loop && row->after_count > 0) {
 		row->after_count = 0;
 		if (row->arrival == KV_TIME_NONE)
-			kv_row_fault(row, KV_FAULT_MISSING, "arrival: the row depends on others and has no time of its own; an open "
-			             "loop needs one");
+			kv_row_fault(row, KV_FAULT_MISSING,
+			             "arrival: the row depends on others and has no time of its own; an open loop "
+			             "needs one");
 	}
 	if (row->arrival == KV_TIME_NONE && row->after_count == 0)
 		row->arrival = 0;
@@ -279,8 +285,8 @@ int kv_trace_accept(struct kv_trace *trace)
 	trace->counts.rows++;
 	settle_arrival(trace);
 	if (!row->faulty && (row->prompt_tokens == KV_TOKENS_UNSET || row->output_tokens == KV_TOKENS_UNSET))
-		kv_row_fault(row, KV_FAULT_MISSING, "%s tokens: are not given", row->prompt_tokens == KV_TOKENS_UNSET ? "prompt" :
-		             "output");
+		kv_row_fault(row, KV_FAULT_MISSING, "%s tokens: are not given",
+		             row->prompt_tokens == KV_TOKENS_UNSET ? "prompt" : "output");
 	if (!row->faulty && row->prompt_tokens == 0)
 		kv_row_fault(row, KV_FAULT_ZERO_PROMPT, "prompt: has 0 tokens; allowed: at least 1");
 	if (row->faulty)
@@ -310,7 +316,7 @@ void kv_trace_declare(struct kv_trace *trace, unsigned flags)
 	trace->flags = flags;
 }
 
-/* --- the source ----------------------------------------------------------------------------------------------------- */
+/* --- the source --------------------------------------------------------------------------------------------------- */
 
 /* Reads until the first row of the window is known, or its end. */
 static int read_window(struct kv_trace *trace, struct kv_waiting_row *row, struct kv_error *err)
@@ -337,7 +343,8 @@ static kv_time to_time(double ns)
 	return ns < 9e18 ? (kv_time)llrint(ns) : KV_TIME_MAX;
 }
 
-/* vLLM's benchmark client draws gaps like this: gamma with shape = burstiness and mean 1 / rate, the first one included. */
+/* vLLM's benchmark client draws gaps like this: gamma with shape = burstiness and mean 1 / rate, the first one
+ * included. */
 static kv_time generated_arrival(struct kv_trace *trace)
 {
 	double shape = trace->options.burstiness;
@@ -416,7 +423,8 @@ static void describe(struct kv_trace *trace, struct kv_request *out)
 
 	trace->private_prompt = (struct kv_segment){.length = row->prompt_tokens, .kind = KV_STREAM_PRIVATE};
 	*out = (struct kv_request){
-		.index = row->index, .arrival = row->arrival, .deadline = KV_TIME_NONE, .prompt = &trace->private_prompt,
+		.index = row->index, .arrival = row->arrival, .deadline = KV_TIME_NONE,
+		.prompt = &trace->private_prompt,
 		.prompt_segments = 1, .prompt_tokens = row->prompt_tokens, .output_tokens = row->output_tokens,
 		.max_tokens = row->max_tokens, .tenant = "", .salt = "", .adapter = "",
 		.output_nameable = trace->flags & KV_TRACE_NAMEABLE_OUTPUTS
@@ -472,9 +480,11 @@ static int next_request(struct kv_source *source, struct kv_request *out, struct
 		return 0;
 	describe(trace, out);
 	if (out->arrival > KV_ARRIVAL_MAX)
-		return kv_fail(err, KV_EXIT_DATA, "%s: row %" PRIu64 " arrives %.3g s after the start; allowed: at most %.3g s "
-		               "(a smaller --time-scale or a larger --request-rate)", kv_input_name(trace->files.input), out->index,
-		               (double)out->arrival / (double)KV_SECOND, (double)KV_ARRIVAL_MAX / (double)KV_SECOND);
+		return kv_fail(err, KV_EXIT_DATA,
+		               "%s: row %" PRIu64 " arrives %.3g s after the start; allowed: at most %.3g s "
+		               "(a smaller --time-scale or a larger --request-rate)",
+		               kv_input_name(trace->files.input), out->index, (double)out->arrival / (double)KV_SECOND,
+		               (double)KV_ARRIVAL_MAX / (double)KV_SECOND);
 	return 1;
 }
 
@@ -540,7 +550,7 @@ static void close_source(struct kv_source *source)
 	kv_trace_close((struct kv_trace *)source);
 }
 
-/* --- opening --------------------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
 static int check_options(const struct kv_trace_options *options, struct kv_error *err)
 {
@@ -550,12 +560,14 @@ static int check_options(const struct kv_trace_options *options, struct kv_error
 		return kv_fail(err, KV_EXIT_USAGE, "request rate: %g; allowed: a number above 0, or inf",
 		               options->request_rate);
 	if (options->request_rate > 0 && options->time_scale != 1)
-		return kv_fail(err, KV_EXIT_USAGE, "a request rate replaces the trace's times, so a time scale has nothing to "
-		               "stretch: leave --request-rate or --time-scale out");
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "a request rate replaces the trace's times, so a time scale has nothing to stretch: "
+		               "leave --request-rate or --time-scale out");
 	if (options->retries > 0 && options->backoff <= 0)
 		return kv_fail(err, KV_EXIT_USAGE, "retry backoff: allowed: a time above 0");
 	if (!(options->burstiness > 0))
-		return kv_fail(err, KV_EXIT_USAGE, "burstiness: %g; allowed: a number above 0, or inf", options->burstiness);
+		return kv_fail(err, KV_EXIT_USAGE, "burstiness: %g; allowed: a number above 0, or inf",
+		               options->burstiness);
 	return 0;
 }
 
@@ -571,8 +583,9 @@ static int choose_format(struct kv_trace *trace, const struct kv_sniff *sniff, s
 	else if ((trace->format = kv_format_detect(sniff)) == NULL)
 		kv_format_fail_detection(kv_input_name(trace->files.input), sniff, err);
 	if (trace->format != NULL && trace->files.folder && !trace->format->folders) {
-		kv_fail(err, KV_EXIT_DATA, "%s: a folder of %s files; allowed: one file (folders are for formats with a file a "
-		        "session)", kv_input_name(trace->files.input), trace->format->name);
+		kv_fail(err, KV_EXIT_DATA,
+		        "%s: a folder of %s files; allowed: one file (folders are for formats with a file a session)",
+		        kv_input_name(trace->files.input), trace->format->name);
 	} else if (trace->format != NULL) {
 		trace->params = kv_calloc(1, trace->format->params_size);
 		status = kv_params_set(trace->format->name, trace->format->params, rest, trace->params, err);

@@ -1,8 +1,8 @@
-/* A workload that is read from a file: detects its format, checks every row, puts rows in order of time, and yields them
- * one at a time as a struct kv_source.
+/* A workload that is read from a file: detects its format, checks every row, puts rows in order of time, and yields
+ * them one at a time as a struct kv_source.
  *
- * Every row that was read is emitted or left out by a named reason; nothing is dropped silently. Rows that arrive out of
- * order are sorted within a window; equal times keep file order. Memory follows the window, not the file.
+ * Every row that was read is emitted or left out by a named reason; nothing is dropped silently. Rows that arrive out
+ * of order are sorted within a window; equal times keep file order. Memory follows the window, not the file.
  */
 #ifndef KV_WORKLOADS_TRACE_H
 #define KV_WORKLOADS_TRACE_H
@@ -21,12 +21,13 @@ struct kv_trace;
 
 struct kv_trace_options {
 	const char *format;      /* "name,param=value,...", or NULL to detect it */
-	uint64_t first_row;      /* data rows first_row .. end_row - 1, counted from 0; a later start also starts the clock */
+	/* Data rows first_row .. end_row - 1, counted from 0; a later start also starts the clock. */
+	uint64_t first_row;
 	uint64_t end_row;        /* UINT64_MAX = all */
 	double time_scale;       /* arrival times are multiplied by it, > 0 */
-	double request_rate;     /* requests per second instead of the trace's own times; 0 = keep these, INFINITY = all at
-	                            once */
-	double burstiness;       /* shape of the gamma-distributed gaps at request_rate; 1 = Poisson, INFINITY = constant */
+	/* Requests per second instead of the trace's own times; 0 = keep these, INFINITY = all at once. */
+	double request_rate;
+	double burstiness; /* shape of the gamma-distributed gaps at request_rate; 1 = Poisson, INFINITY = constant */
 	uint64_t seed;           /* of the gaps */
 	uint64_t replicate;
 	bool open_loop;          /* rows that depend on others arrive at their recorded time instead */
@@ -48,12 +49,12 @@ int kv_trace_parse_rows(const char *text, struct kv_trace_options *options, stru
 struct kv_trace_tap {
 	/* Called before the first row, when all that the reader declares is known. Returns 0 or -1. May be NULL. */
 	int (*begin)(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_error *err);
-	/* A row that is not left out; its arrival is KV_TIME_NONE where it depends on others and has no time of its own. */
+	/* A row that is not left out; its arrival is KV_TIME_NONE where it only depends on others. */
 	int (*row)(struct kv_trace_tap *tap, const struct kv_row *row, struct kv_error *err);
 };
 
 struct kv_trace_counts {
-	uint64_t rows;                       /* read, of those selected; = emitted + waiting + left_out when all is read */
+	uint64_t rows; /* read, of those selected; = emitted + waiting + left_out when all is read */
 	uint64_t emitted;                    /* requests that have arrived: those before the one handed out last */
 	uint64_t left_out[KV_FAULTS];
 	uint64_t out_of_order;               /* rows earlier than one before them */
@@ -72,8 +73,9 @@ struct kv_trace_counts {
 struct kv_trace *kv_trace_open(const char *path, const struct kv_trace_options *options, struct kv_error *err);
 void kv_trace_close(struct kv_trace *trace);
 
-/* Hands every row of the file to the tap. The trace is closed afterwards. Times that count from the first row count from the
- * first in the file; one that is earlier is an error. Options that change times are not looked at. Returns 0 or -1. */
+/* Hands every row of the file to the tap. The trace is closed afterwards. Times that count from the first row count
+ * from the first in the file; one that is earlier is an error. Options that change times are not looked at. Returns 0
+ * or -1. */
 int kv_trace_read_rows(const char *path, const struct kv_trace_options *options, struct kv_trace_tap *tap,
                        struct kv_error *err);
 
@@ -88,8 +90,8 @@ const struct kv_format *kv_trace_format(const struct kv_trace *trace);
 unsigned kv_trace_flags(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace);
-/* What makes the times doubtful once all has been read, or NULL: a trace that lasts about a thousand times too long or too
- * short for its number of requests, as when milliseconds are taken for seconds. */
+/* What makes the times doubtful once all has been read, or NULL: a trace that lasts about a thousand times too long or
+ * too short for its number of requests, as when milliseconds are taken for seconds. */
 const char *kv_trace_doubt(struct kv_trace *trace);
 /* See kv_input_fingerprint: reads the rest of the file; no request can be had afterwards. */
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);

@@ -1,5 +1,5 @@
-/* TraceLab's replay files (uw-syfi/TraceLab: code Apache-2.0, data CC BY 4.0): a row a round of a session, in two spellings of
- * the header. */
+/* TraceLab's replay files (uw-syfi/TraceLab: code Apache-2.0, data CC BY 4.0): a row a round of a session, in two
+ * spellings of the header. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -56,8 +56,10 @@ static void finish(void *owner, struct kv_row *row)
 	self->wait = row->think;
 	row->think = session->rounds > 0 ? session->last_end : 0;
 	if ((uint64_t)self->round != session->rounds)
-		kv_row_fault(row, KV_FAULT_REFERENCE, "round_idx: %" PRId64 " in session '%.80s'; allowed: %" PRIu64 ", the next one (is "
-		             "the session id used twice?)", self->round, session->name, session->rounds);
+		kv_row_fault(row, KV_FAULT_REFERENCE,
+		             "round_idx: %" PRId64 " in session '%.80s'; allowed: %" PRIu64 ", the next one (is "
+		             "the session id used twice?)",
+		             self->round, session->name, session->rounds);
 	else
 		kv_session_fill(session, row, self->kept, self->added);
 }
@@ -78,11 +80,13 @@ static void close_tracelab(void *owner)
 
 #define SESSION_FIELDS(id) \
 	{.name = id, .read_text = read_session, .required = true}, \
-	{.name = "arrival_time", .type = KV_FIELD_TIME, .digits = MILLISECONDS, .offset = offsetof(struct kv_row, arrival)}, \
+	{.name = "arrival_time", .type = KV_FIELD_TIME, .digits = MILLISECONDS, \
+	 .offset = offsetof(struct kv_row, arrival)}, \
 	{.name = "round_idx", .read_text = read_round, .required = true}, \
 	{.name = "prefix_len", .read_text = read_kept, .required = true}, \
 	{.name = "input_len", .read_text = read_added, .required = true}, \
-	{.name = "output_len", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens), .required = true}, \
+	{.name = "output_len", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens), \
+	 .required = true}, \
 	{.name = "tool_wait_after_ms", .type = KV_FIELD_TIME, .digits = MILLISECONDS, \
 	 .offset = offsetof(struct kv_row, think)}, \
 	{0}
@@ -114,10 +118,11 @@ static struct kv_reader *open_tracelab(struct kv_trace *trace, const struct kv_s
 const struct kv_format kv_format_tracelab = {
 	.name = "tracelab",
 	.summary = "TraceLab replay CSV: rounds of sessions with kept and new tokens, closed loop",
-	.rules = "arrival_time is in milliseconds and counts for a session's first round (0 where it is absent); every other round "
-	         "arrives tool_wait_after_ms of the round before after that one has been answered. A prompt is the first prefix_len "
-	         "tokens of the round before and what it generated, and input_len new ones; where prefix_len is more than there "
-	         "was, the rest is content of the session's own. Rounds of a session are numbered from 0 without gaps.",
+	.rules = "arrival_time is in milliseconds and counts for a session's first round (0 where it is absent); every "
+	         "other round arrives tool_wait_after_ms of the round before after that one has been answered. A "
+	         "prompt is the first prefix_len tokens of the round before and what it generated, and input_len new "
+	         "ones; where prefix_len is more than there was, the rest is content of the session's own. Rounds of a "
+	         "session are numbered from 0 without gaps.",
 	.detect = detect,
 	.open = open_tracelab
 };

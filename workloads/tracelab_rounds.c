@@ -1,5 +1,5 @@
-/* TraceLab's recorded rounds (uw-syfi/TraceLab: code Apache-2.0, data CC BY 4.0): a JSON line a round, with the provider's
- * count of cached tokens and the times of its events. */
+/* TraceLab's recorded rounds (uw-syfi/TraceLab: code Apache-2.0, data CC BY 4.0): a JSON line a round, with the
+ * provider's count of cached tokens and the times of its events. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -73,8 +73,10 @@ static void read_events(void *owner, struct kv_row *row, const json_t *events)
 		kv_time time;
 
 		if (type == NULL || date == NULL || kv_parse_date(date, &time, &err) != 0) {
-			kv_row_fault(row, KV_FAULT_NUMBER, "timing_events: entry %zu has no event_type and timestamp; allowed: a date like "
-			             "2026-06-01T05:40:20.151Z", i);
+			kv_row_fault(row, KV_FAULT_NUMBER,
+			             "timing_events: entry %zu has no event_type and timestamp; allowed: a date like "
+			             "2026-06-01T05:40:20.151Z",
+			             i);
 			return;
 		}
 		if (self->sent == KV_TIME_NONE || is_input(type))
@@ -89,11 +91,14 @@ static void finish(void *owner, struct kv_row *row)
 	struct kv_session *session = self->session;
 
 	if (self->kept > self->total)
-		kv_row_fault(row, KV_FAULT_RANGE, "prefix_tokens: %" PRIu32 " of input_tokens_total %" PRIu32 "; allowed: at most these",
+		kv_row_fault(row, KV_FAULT_RANGE,
+		             "prefix_tokens: %" PRIu32 " of input_tokens_total %" PRIu32 "; allowed: at most these",
 		             self->kept, self->total);
 	else if ((uint64_t)self->number != session->rounds)
-		kv_row_fault(row, KV_FAULT_REFERENCE, "round_index: %" PRId64 " in session '%.80s'; allowed: %" PRIu64 ", the next one "
-		             "(is the session id used twice?)", self->number, session->name, session->rounds);
+		kv_row_fault(row, KV_FAULT_REFERENCE,
+		             "round_index: %" PRId64 " in session '%.80s'; allowed: %" PRIu64 ", the next one "
+		             "(is the session id used twice?)",
+		             self->number, session->name, session->rounds);
 	else if (self->sent == KV_TIME_NONE)
 		kv_row_fault(row, KV_FAULT_MISSING, "timing_events: is empty, and every round needs a time");
 	if (row->faulty)
@@ -147,7 +152,8 @@ static const struct kv_param params[] = {
 
 static bool detect(const struct kv_sniff *sniff)
 {
-	return json_object_get(sniff->json, "round_index") != NULL && json_object_get(sniff->json, "prefix_tokens") != NULL;
+	return json_object_get(sniff->json, "round_index") != NULL &&
+	       json_object_get(sniff->json, "prefix_tokens") != NULL;
 }
 
 static struct kv_reader *open_rounds(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -166,10 +172,11 @@ static struct kv_reader *open_rounds(struct kv_trace *trace, const struct kv_sni
 const struct kv_format kv_format_tracelab_rounds = {
 	.name = "tracelab-rounds",
 	.summary = "TraceLab round traces: dates, cached and new tokens of each round of a session, closed loop",
-	.rules = "Sessions start together, or `stagger` apart in order of appearance, whatever their dates. A round is sent with its last user_message or tool_result and answered with its "
-	         "last event; the next one arrives as long after the answer as recorded, or at its recorded time with --open-loop. "
-	         "prefix_tokens, what the provider's cache held, is taken as what a round keeps of the round before; the rest of "
-	         "input_tokens_total is new. Other keys are counted and not used.",
+	.rules = "Sessions start together, or `stagger` apart in order of appearance, whatever their dates. A round is "
+	         "sent with its last user_message or tool_result and answered with its last event; the next one "
+	         "arrives as long after the answer as recorded, or at its recorded time with --open-loop. "
+	         "prefix_tokens, what the provider's cache held, is taken as what a round keeps of the round before; "
+	         "the rest of input_tokens_total is new. Other keys are counted and not used.",
 	.detect = detect,
 	.open = open_rounds,
 	.params_size = sizeof(struct rounds_params),

@@ -1,5 +1,5 @@
-/* Vidur's and Sarathi's traces (MIT, microsoft/vidur), vAttention's copies of them with counts as floats (7564.0), and those
- * of Frontier with block ids joined by "|". */
+/* Vidur's and Sarathi's traces (MIT, microsoft/vidur), vAttention's copies of them with counts as floats (7564.0), and
+ * those of Frontier with block ids joined by "|". */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -34,7 +34,8 @@ static void read_ids(void *owner, struct kv_row *row, const char *text, size_t l
 		if (bar == NULL)
 			bar = end;
 		if (kv_number_parse(text, (size_t)(bar - text), 0, INT64_MAX, &id) != KV_NUMBER_OK)
-			kv_row_fault(row, KV_FAULT_HASH_IDS, "block_hash_ids: an entry is no whole number; allowed: ids joined by |");
+			kv_row_fault(row, KV_FAULT_HASH_IDS,
+			             "block_hash_ids: an entry is no whole number; allowed: ids joined by |");
 		else
 			kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)id, (uint32_t)self->params->block);
 	}
@@ -48,9 +49,10 @@ static void finish(void *owner, struct kv_row *row)
 	if (!row->named || wanted == 0)
 		return;
 	if (row->segment_count != wanted)
-		kv_row_fault(row, KV_FAULT_HASH_IDS, "block_hash_ids: %zu ids for num_prefill_tokens %" PRIu32 "; allowed: %" PRIu64
-		             ", one for every %" PRIu64 " tokens and one for the rest", row->segment_count, row->prompt_tokens,
-		             wanted, self->params->block);
+		kv_row_fault(row, KV_FAULT_HASH_IDS,
+		             "block_hash_ids: %zu ids for num_prefill_tokens %" PRIu32 "; allowed: %" PRIu64
+		             ", one for every %" PRIu64 " tokens and one for the rest",
+		             row->segment_count, row->prompt_tokens, wanted, self->params->block);
 	else
 		row->segments[wanted - 1].length = row->prompt_tokens - (uint32_t)((wanted - 1) * self->params->block);
 }
@@ -107,9 +109,10 @@ static struct kv_reader *open_vidur(struct kv_trace *trace, const struct kv_snif
 const struct kv_format kv_format_vidur = {
 	.name = "vidur",
 	.summary = "Vidur, Sarathi, vAttention and Frontier CSV: lengths, with or without times and block ids",
-	.rules = "arrived_at is in seconds; its float noise is rounded to nanoseconds. Files without it are batches: all requests are "
-	         "there at 0 (give --request-rate to spread them). Counts may be written as floats (7564.0). Nothing is clipped. "
-	         "block_hash_ids, if there, are global ids of `block` tokens, the last one for the rest.",
+	.rules = "arrived_at is in seconds; its float noise is rounded to nanoseconds. Files without it are batches: "
+	         "all requests are there at 0 (give --request-rate to spread them). Counts may be written as floats "
+	         "(7564.0). Nothing is clipped. block_hash_ids, if there, are global ids of `block` tokens, the last "
+	         "one for the rest.",
 	.detect = detect,
 	.open = open_vidur,
 	.params_size = sizeof(struct vidur_params),

@@ -1,4 +1,4 @@
-/* What `vllm bench serve --save-result --save-detailed` saved, as a workload: input_lens, output_lens and start_times. */
+/* What `vllm bench serve --save-result --save-detailed` saved, as a workload: input_lens, output_lens, start_times. */
 #include "config.h"
 
 #include "workloads/formats.h"
@@ -38,7 +38,8 @@ static bool has_failed(const json_t *document, const struct kv_row *row, size_t 
 }
 
 /* Every list that is there must have an entry a request. */
-static int check_lists(struct vllm_bench *self, const json_t *document, size_t count, uint64_t line, struct kv_error *err)
+static int check_lists(struct vllm_bench *self, const json_t *document, size_t count, uint64_t line,
+                       struct kv_error *err)
 {
 	static const char *const lists[] = {"input_lens", "output_lens", "start_times", "errors"};
 
@@ -46,8 +47,10 @@ static int check_lists(struct vllm_bench *self, const json_t *document, size_t c
 		size_t size = json_array_size(json_object_get(document, lists[i]));
 
 		if (size != count && (size != 0 || i < 2))
-			return kv_trace_fail(self->trace, err, line, "%s: %zu entries; allowed: %zu, as in input_lens (was the result saved "
-			                     "with --save-detailed?)", lists[i], size, count);
+			return kv_trace_fail(self->trace, err, line,
+			                     "%s: %zu entries; allowed: %zu, as in input_lens (was the result saved "
+			                     "with --save-detailed?)",
+			                     lists[i], size, count);
 	}
 	return 0;
 }
@@ -98,9 +101,9 @@ static struct kv_reader *open_bench(struct kv_trace *trace, const struct kv_snif
 const struct kv_format kv_format_vllm_bench = {
 	.name = "vllm-bench",
 	.summary = "a detailed result of vllm bench serve: its lengths and start times, no prefix identity",
-	.rules = "One JSON object a run, several may follow each other. input_lens and output_lens are tokens, start_times seconds "
-	         "that count from the earliest; a result without start_times is a batch at 0. Requests with an error or without "
-	         "output are left out and counted as failed_request.",
+	.rules = "One JSON object a run, several may follow each other. input_lens and output_lens are tokens, "
+	         "start_times seconds that count from the earliest; a result without start_times is a batch at 0. "
+	         "Requests with an error or without output are left out and counted as failed_request.",
 	.detect = detect,
 	.open = open_bench
 };

@@ -1,8 +1,8 @@
 /* The reordering window: rows go in as they lie in the file and come out in order of (arrival, index).
  *
  * A row comes out once nothing that may still go in can precede it: when more than `rows` others wait, when a row later
- * by more than `time` has come, or when waiting rows hold more than `bytes`. These depend on the file alone, never on how
- * it is cut into chunks. Rows in order are appended to a ring in O(1); only late rows pass through a heap.
+ * by more than `time` has come, or when waiting rows hold more than `bytes`. These depend on the file alone, never on
+ * how it is cut into chunks. Rows in order are appended to a ring in O(1); only late rows pass through a heap.
  */
 #ifndef KV_WORKLOADS_WINDOW_H
 #define KV_WORKLOADS_WINDOW_H

@@ -1,7 +1,7 @@
 /* kvsim trace convert: any format into the native one, row by row in the order of the file.
  *
- * Blocks keep their ids (#id) and requests theirs; content that has no name, or one with blanks, becomes n<hash>, and what nobody else has is *.
- * Replaying either file gives the same results.
+ * Blocks keep their ids (#id) and requests theirs; content that has no name, or one with blanks, becomes n<hash>, and
+ * what nobody else has is *. Replaying either file gives the same results.
  */
 #include "config.h"
 
@@ -30,7 +30,7 @@ struct converter {
 	struct kv_trace_tap tap;
 	struct kv_output *out;
 	unsigned columns;
-	struct buffer ids;          /* of all rows so far, each with its end; only where prompts or rows refer to them */
+	struct buffer ids; /* of all rows so far, each with its end; only where prompts or rows refer to them */
 	struct kv_ids by_hash;      /* name hash of an id to its number */
 	size_t *starts;             /* of each id, by number */
 	size_t count, capacity;
@@ -61,7 +61,7 @@ static void clear(struct buffer *buffer)
 	append(buffer, "%s", "");
 }
 
-/* --- ids that others refer to ------------------------------------------------------------------------------------------- */
+/* --- ids that others refer to ------------------------------------------------------------------------------------- */
 
 static void remember_id(struct converter *self, const struct kv_row *row)
 {
@@ -86,7 +86,7 @@ static const char *id_of(const struct converter *self, const struct kv_ids *by, 
 	return number != NULL ? self->ids.text + self->starts[*number] : NULL;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* Writes the segment's name; false if it has none that can be written. */
 static bool append_name(struct converter *self, const struct kv_row *row, size_t at)
@@ -104,7 +104,8 @@ static int append_output(struct converter *self, const struct kv_row *row, size_
 	const char *id = id_of(self, &self->by_hash, row->segments[at].stream);
 
 	if (id == NULL || strchr(id, ' ') != NULL)
-		return kv_fail(err, KV_EXIT_DATA, "line %" PRIu64 ": its prompt contains what a request generates whose id %s", row->line,
+		return kv_fail(err, KV_EXIT_DATA,
+		               "line %" PRIu64 ": its prompt contains what a request generates whose id %s", row->line,
 		               id == NULL ? "is not in the rows before" : "has a blank, which cannot be written");
 	append(&self->prompt, "@%s", id);
 	return 0;
@@ -137,8 +138,10 @@ static int append_after(struct converter *self, const struct kv_row *row, struct
 		const char *id = id_of(self, &self->by_index, row->after[i] + 1);
 
 		if (id == NULL || strchr(id, ' ') != NULL)
-			return kv_fail(err, KV_EXIT_DATA, "line %" PRIu64 ": it depends on a request whose id %s", row->line,
-			               id == NULL ? "is not in the rows before" : "has a blank, which cannot be written");
+			return kv_fail(err, KV_EXIT_DATA,
+			               "line %" PRIu64 ": it depends on a request whose id %s", row->line,
+			               id == NULL ? "is not in the rows before"
+			                          : "has a blank, which cannot be written");
 		append(&self->after, "%s%s", i > 0 ? " " : "", id);
 	}
 	return 0;
@@ -157,10 +160,13 @@ static int write_row(struct kv_trace_tap *tap, const struct kv_row *row, struct 
 	if (self->columns & (KV_WRITE_PROMPT | KV_WRITE_AFTER))
 		remember_id(self, row);
 	kv_trace_write_line(self->out, self->columns, &(struct kv_trace_line){
-		.arrival = row->arrival, .id = row->id.length > 0 ? kv_row_string(row, row->id) : NULL, .index = row->index,
+		.arrival = row->arrival, .id = row->id.length > 0 ? kv_row_string(row, row->id) : NULL,
+		.index = row->index,
 		.prompt = self->prompt.text, .prompt_tokens = row->prompt_tokens, .output_tokens = row->output_tokens,
-		.max_tokens = row->max_tokens, .tenant = kv_row_string(row, row->tenant), .salt = kv_row_string(row, row->salt),
-		.adapter = kv_row_string(row, row->adapter), .priority = row->priority, .retrieval = row->retrieval, .deadline = row->deadline,
+		.max_tokens = row->max_tokens, .tenant = kv_row_string(row, row->tenant),
+		.salt = kv_row_string(row, row->salt), .adapter = kv_row_string(row, row->adapter),
+		.priority = row->priority, .retrieval = row->retrieval,
+		.deadline = row->deadline,
 		.after = self->after.text, .think = row->think
 	});
 	return 0;
@@ -198,7 +204,8 @@ static struct kv_output *open_output(const char *path, struct kv_error *err)
 	                                kv_output_create(path, err);
 }
 
-int kv_trace_file_convert(const char *path, const struct kv_trace_options *options, const char *out, struct kv_error *err)
+int kv_trace_file_convert(const char *path, const struct kv_trace_options *options, const char *out,
+                          struct kv_error *err)
 {
 	struct converter self = {.tap = {.begin = begin, .row = write_row}};
 	int status = -1;
@@ -215,7 +222,7 @@ int kv_trace_file_convert(const char *path, const struct kv_trace_options *optio
 	return status;
 }
 
-/* --- the command --------------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 struct arguments {
 	struct kv_trace_file file;
@@ -246,7 +253,8 @@ int kv_cli_trace_convert(int argc, char **argv)
 	static const struct argp_child children[] = {{&kv_trace_file_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options, .parser = parse, .args_doc = "FILE", .children = children,
-		.doc = "Translates a trace into the native CSV, without loss for the simulation: replaying either gives the same results."
+		.doc = "Translates a trace into the native CSV, without loss for the simulation: replaying either "
+		       "gives the same results."
 	};
 	struct arguments arguments = {.out = "-"};
 	struct kv_error err;

@@ -13,7 +13,8 @@
 enum { FORMAT = 256, ROWS, OPEN_LOOP, SKIP, JSON, SEED, REORDER_TIME, REORDER_ROWS };
 
 static const struct argp_option options[] = {
-	{.name = "format", .key = FORMAT, .arg = "NAME", .doc = "Format of the trace, with parameters as NAME,name=value (default: detected)"},
+	{.name = "format", .key = FORMAT, .arg = "NAME",
+	 .doc = "Format of the trace, with parameters as NAME,name=value (default: detected)"},
 	{.name = "rows", .key = ROWS, .arg = "A:B", .doc = "Only data rows A to B-1, counted from 0"},
 	{.name = "open-loop", .key = OPEN_LOOP, .doc = "Rows that depend on others arrive at their recorded times"},
 	{.name = "skip-bad-rows", .key = SKIP, .doc = "Count unusable rows by reason instead of stopping at the first"},
@@ -21,7 +22,8 @@ static const struct argp_option options[] = {
 	 .doc = "Put rows in order that are late by up to T of trace time (default: 1h)"},
 	{.name = "reorder-rows", .key = REORDER_ROWS, .arg = "N",
 	 .doc = "Put rows in order that are late by up to N rows (default: 100000)"},
-	{.name = "seed", .key = SEED, .arg = "N", .doc = "Seed of what is drawn: generated loads and client pools (default: 0)"},
+	{.name = "seed", .key = SEED, .arg = "N",
+	 .doc = "Seed of what is drawn: generated loads and client pools (default: 0)"},
 	{.name = "json", .key = JSON, .doc = "Print JSON"},
 	{0}
 };
@@ -48,9 +50,12 @@ static int take_option(struct kv_trace_file *file, int key, const char *value, s
 	case SEED:
 		return kv_parse_count(value, 0, UINT64_MAX, &o->seed, err);
 	case REORDER_TIME:
-		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err) ? kv_fail_in(err, "--reorder-time") : 0;
+		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err)
+		               ? kv_fail_in(err, "--reorder-time")
+		               : 0;
 	default:
-		return kv_parse_count(value, 0, UINT32_MAX, &o->reorder_rows, err) ? kv_fail_in(err, "--reorder-rows") : 0;
+		return kv_parse_count(value, 0, UINT32_MAX, &o->reorder_rows, err) ? kv_fail_in(err, "--reorder-rows")
+		                                                                   : 0;
 	}
 }
 
@@ -102,7 +107,7 @@ uint64_t kv_trace_file_left_out(const struct kv_trace_counts *counts)
 	return total;
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 enum { LABEL_WIDTH = 24 };
 
@@ -135,7 +140,8 @@ void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file
 	const struct kv_trace_counts *counts = kv_trace_counts(trace);
 
 	kv_trace_file_print_text(out, "File", "%s", file->path);
-	kv_trace_file_print_text(out, "Format", "%s (%s)", kv_trace_format(trace)->name, kv_trace_format(trace)->summary);
+	kv_trace_file_print_text(out, "Format", "%s (%s)", kv_trace_format(trace)->name,
+	                         kv_trace_format(trace)->summary);
 	kv_trace_file_print_count(out, "Rows read", counts->rows);
 	kv_trace_file_print_count(out, "Requests", counts->emitted);
 	kv_trace_file_print_count(out, "Rows left out", kv_trace_file_left_out(counts));
@@ -158,7 +164,7 @@ void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file
 		kv_trace_file_print_text(out, "Prefix identity", "no: every prompt is replayed as unique");
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
 
 void kv_trace_file_set_count(json_t *object, const char *key, uint64_t count)
 {

@@ -26,7 +26,8 @@ extern const struct argp kv_trace_file_argp;
 int kv_trace_file_next(struct kv_trace *trace, struct kv_request *request, struct kv_error *err);
 
 /* Writes the trace as a native one to that file ("-" is standard output), which appears only when all went well. */
-int kv_trace_file_convert(const char *path, const struct kv_trace_options *options, const char *out, struct kv_error *err);
+int kv_trace_file_convert(const char *path, const struct kv_trace_options *options, const char *out,
+                          struct kv_error *err);
 
 uint64_t kv_trace_file_left_out(const struct kv_trace_counts *counts);
 

@@ -58,7 +58,8 @@ static int find_seed(struct arguments *arguments, struct kv_error *err)
 
 	if (found < 0)
 		return -1;
-	root = found > 0 ? kv_yaml_parse(preset, strlen(preset), arguments->path, err) : kv_yaml_read(arguments->path, err);
+	root = found > 0 ? kv_yaml_parse(preset, strlen(preset), arguments->path, err)
+	                 : kv_yaml_read(arguments->path, err);
 	if (root == NULL)
 		return -1;
 	seed = kv_node_get(root, "seed");
@@ -74,12 +75,14 @@ int kv_cli_trace_generate(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{.name = "output", .key = 'o', .arg = "FILE", .doc = "Where to write (default: standard output)"},
-		{.name = "seed", .key = SEED, .arg = "N", .doc = "Seed of everything random (default: the scenario's, or 0)"}, {0}
+		{.name = "seed", .key = SEED, .arg = "N",
+		 .doc = "Seed of everything random (default: the scenario's, or 0)"}, {0}
 	};
 	static const struct argp argp = {
 		.options = options, .parser = parse, .args_doc = "FILE",
-		.doc = "Draws requests from a description of a load and writes them as a native trace, the same that kvsim run replays. "
-		       "FILE is a scenario with workload.generate, that mapping alone, or preset:NAME (see kvsim list presets)."
+		.doc = "Draws requests from a description of a load and writes them as a native trace, the same that "
+		       "kvsim run replays. FILE is a scenario with workload.generate, that mapping alone, or "
+		       "preset:NAME (see kvsim list presets)."
 	};
 	struct arguments arguments = {.out = "-"};
 	struct kv_trace_options trace_options;
@@ -91,5 +94,6 @@ int kv_cli_trace_generate(int argc, char **argv)
 	kv_trace_options_init(&trace_options);
 	trace_options.format = "generator";
 	trace_options.seed = arguments.seed;
-	return kv_trace_file_convert(arguments.path, &trace_options, arguments.out, &err) == 0 ? KV_EXIT_OK : kv_cli_fail(&err);
+	return kv_trace_file_convert(arguments.path, &trace_options, arguments.out, &err) == 0 ? KV_EXIT_OK
+	                                                                                       : kv_cli_fail(&err);
 }

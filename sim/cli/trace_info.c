@@ -1,7 +1,7 @@
 /* kvsim trace info: the load that a trace offers, its lengths and bursts, and what a cache without end could reuse.
  *
- * Percentiles are nearest ranks, as in descriptions of public traces. Reuse is the longest beginning of a prompt that an
- * earlier prompt, or what it generated where the trace can say so, has in common with it; rows in order of arrival.
+ * Percentiles are nearest ranks, as in descriptions of public traces. Reuse is the longest beginning of a prompt that
+ * an earlier prompt, or what it generated where the trace can say so, has in common with it; rows in order of arrival.
  */
 #include "config.h"
 
@@ -54,12 +54,13 @@ struct info {
 	size_t count, capacity;
 };
 
-/* --- gathering ---------------------------------------------------------------------------------------------------------- */
+/* --- gathering ---------------------------------------------------------------------------------------------------- */
 
 static void info_init(struct info *info)
 {
 	*info = (struct info){
-		.second.width = KV_SECOND, .ten_seconds.width = 10 * KV_SECOND, .last = KV_TIME_NONE, .only_blocks = true
+		.second.width = KV_SECOND, .ten_seconds.width = 10 * KV_SECOND, .last = KV_TIME_NONE,
+		.only_blocks = true
 	};
 	kv_distribution_init(&info->prompt, true);
 	kv_distribution_init(&info->output, true);
@@ -177,7 +178,8 @@ static struct kv_segment generated(const struct kv_request *request)
 		id = name;
 	}
 	return (struct kv_segment){
-		.stream = kv_name_hash(id, (uint32_t)strlen(id)), .length = request->output_tokens, .kind = KV_STREAM_OUTPUT
+		.stream = kv_name_hash(id, (uint32_t)strlen(id)), .length = request->output_tokens,
+		.kind = KV_STREAM_OUTPUT
 	};
 }
 
@@ -217,7 +219,7 @@ static int gather(struct info *info, struct kv_trace *trace, struct kv_error *er
 	return status;
 }
 
-/* --- sums over all requests or the second half ------------------------------------------------------------------------ */
+/* --- sums over all requests or the second half -------------------------------------------------------------------- */
 
 struct sums {
 	uint64_t prompt, hit, anywhere, ids, hit_ids, whole;
@@ -254,7 +256,7 @@ static double share(uint64_t part, uint64_t whole)
 	return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------------------ */
+/* --- printing ----------------------------------------------------------------------------------------------------- */
 
 static void set_real(json_t *object, const char *key, double value)
 {
@@ -294,9 +296,10 @@ static json_t *sums_json(const struct info *info, const struct sums *sums)
 		kv_trace_file_set_count(object, "hit_trace_blocks", sums->hit_ids);
 	}
 	for (int b = 0; b < BLOCK_SIZES; b++)
-		json_array_append_new(list, json_pack("{sI sI sI sI sf}", "block_size", (json_int_t)block_sizes[b], "blocks",
-		                                      (json_int_t)sums->blocks[b], "hit_blocks", (json_int_t)sums->hit_blocks[b],
-		                                      "hit_tokens", (json_int_t)sums->engine_hit[b], "hit_ratio",
+		json_array_append_new(list, json_pack("{sI sI sI sI sf}", "block_size", (json_int_t)block_sizes[b],
+		                                      "blocks", (json_int_t)sums->blocks[b], "hit_blocks",
+		                                      (json_int_t)sums->hit_blocks[b], "hit_tokens",
+		                                      (json_int_t)sums->engine_hit[b], "hit_ratio",
 		                                      share(sums->engine_hit[b], sums->prompt)));
 	json_object_set_new(object, "block_sizes", list);
 	return object;
@@ -353,9 +356,9 @@ static void print_distribution(struct kv_output *out, const char *label, const s
 	double v[PERCENTILES];
 
 	kv_distribution_nearest_ranks(d, percentiles, PERCENTILES, v);
-	kv_output_printf(out, "%-24s%12g%12g%12g%12g%12g%12g%12.1f\n", label, d->count > 0 ? (double)d->minimum / unit : 0,
-	                 v[0] / unit, v[1] / unit, v[2] / unit, v[3] / unit, (double)d->maximum / unit,
-	                 kv_distribution_mean(d) / unit);
+	kv_output_printf(out, "%-24s%12g%12g%12g%12g%12g%12g%12.1f\n", label,
+	                 d->count > 0 ? (double)d->minimum / unit : 0, v[0] / unit, v[1] / unit, v[2] / unit,
+	                 v[3] / unit, (double)d->maximum / unit, kv_distribution_mean(d) / unit);
 }
 
 static void print_load(struct kv_output *out, struct kv_trace *trace, struct info *info)
@@ -372,7 +375,8 @@ static void print_load(struct kv_output *out, struct kv_trace *trace, struct inf
 	                         dispersion(&info->ten_seconds));
 	kv_trace_file_print_text(out, "Distinct times", "%" PRIu64 ", at most %" PRIu64 " requests at one",
 	                         info->step.count + (counts->emitted > 0), info->most_at_once);
-	kv_output_printf(out, "\n%-24s%12s%12s%12s%12s%12s%12s%12s\n", "", "min", "p50", "p90", "p95", "p99", "max", "mean");
+	kv_output_printf(out, "\n%-24s%12s%12s%12s%12s%12s%12s%12s\n", "", "min", "p50", "p90", "p95", "p99", "max",
+	                 "mean");
 	print_distribution(out, "Prompt tokens", &info->prompt, 1);
 	print_distribution(out, "Output tokens", &info->output, 1);
 	print_distribution(out, "Time steps (s)", &info->step, (double)KV_SECOND);
@@ -383,8 +387,8 @@ static void print_load(struct kv_output *out, struct kv_trace *trace, struct inf
 static void print_pair(struct kv_output *out, const char *label, uint64_t part, uint64_t whole, uint64_t half_part,
                        uint64_t half_whole)
 {
-	kv_output_printf(out, "%-24s%15" PRIu64 " of %12" PRIu64 " %7.4f%15" PRIu64 " of %12" PRIu64 " %7.4f\n", label, part, whole,
-	                 share(part, whole), half_part, half_whole, share(half_part, half_whole));
+	kv_output_printf(out, "%-24s%15" PRIu64 " of %12" PRIu64 " %7.4f%15" PRIu64 " of %12" PRIu64 " %7.4f\n", label,
+	                 part, whole, share(part, whole), half_part, half_whole, share(half_part, half_whole));
 }
 
 static void print_reuse(struct kv_output *out, const struct info *info)
@@ -439,7 +443,8 @@ int kv_cli_trace_info(int argc, char **argv)
 	int status = -1;
 
 	argp.args_doc = "FILE";
-	argp.doc = "Describes the load of a trace and what a cache without end could reuse. Percentiles are nearest ranks.";
+	argp.doc = "Describes the load of a trace and what a cache without end could reuse. Percentiles are nearest "
+	           "ranks.";
 	argp_parse(&argp, argc, argv, 0, NULL, &file);
 	info_init(&info);
 	trace = kv_trace_open(file.path, &file.options, &err);
