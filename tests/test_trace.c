@@ -210,6 +210,53 @@ START_TEST(mooncake_ids_are_blocks_of_512_and_keep_64_bits)
 }
 END_TEST
 
+/* Blocks of 4 tokens. What two rows share is what their segments agree on, so the shorter length is what counts. */
+static const struct {
+	const char *rows;
+	uint64_t uneven, misplaced;
+	const char *doubt;      /* beginning of the first one */
+} odd_ids[] = {
+	{"{\"timestamp\":0,\"input_length\":6,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+	 "{\"timestamp\":0,\"input_length\":6,\"output_length\":1,\"hash_ids\":[1,2]}\n", 0, 0, NULL},
+	{"{\"timestamp\":0,\"input_length\":6,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+	 "{\"timestamp\":0,\"input_length\":9,\"output_length\":1,\"hash_ids\":[1,2,3]}\n", 1, 0,
+	 "block ids that stand for two lengths"},
+	{"{\"timestamp\":0,\"input_length\":9,\"output_length\":1,\"hash_ids\":[1,2,3]}\n"
+	 "{\"timestamp\":0,\"input_length\":6,\"output_length\":1,\"hash_ids\":[1,2]}\n", 1, 0,
+	 "block ids that stand for two lengths"},
+	{"{\"timestamp\":0,\"input_length\":6,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+	 "{\"timestamp\":0,\"input_length\":5,\"output_length\":1,\"hash_ids\":[1,2]}\n", 1, 0,
+	 "block ids that stand for two lengths"},
+	{"{\"timestamp\":0,\"input_length\":8,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+	 "{\"timestamp\":0,\"input_length\":8,\"output_length\":1,\"hash_ids\":[3,2]}\n", 0, 1,
+	 "block ids behind two different ones"},
+	{"{\"timestamp\":0,\"input_length\":8,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+	 "{\"timestamp\":0,\"input_length\":7,\"output_length\":1,\"hash_ids\":[2,1]}\n", 1, 2,
+	 "block ids that stand for two lengths"},
+};
+
+START_TEST(ids_that_are_no_chain_hashes_of_their_size_are_counted_and_doubted)
+{
+	struct kv_error err = {0};
+	const char *doubt;
+
+	options.format = "mooncake,block=4";
+	open_text(odd_ids[_i].rows, strlen(odd_ids[_i].rows));
+	while (kv_trace_source(trace)->next(kv_trace_source(trace), &request, &err) == 1)
+		;
+	ck_assert_uint_eq(kv_trace_counts(trace)->emitted, 2);
+	ck_assert_uint_eq(kv_trace_counts(trace)->uneven_blocks, odd_ids[_i].uneven);
+	ck_assert_uint_eq(kv_trace_counts(trace)->misplaced_blocks, odd_ids[_i].misplaced);
+	doubt = kv_trace_doubt(trace, 0);
+	if (odd_ids[_i].doubt == NULL)
+		ck_assert_ptr_null(doubt);
+	else
+		ck_assert_msg(strncmp(doubt, odd_ids[_i].doubt, strlen(odd_ids[_i].doubt)) == 0, "%s", doubt);
+	ck_assert_int_eq(kv_trace_doubt(trace, 1) != NULL, odd_ids[_i].uneven && odd_ids[_i].misplaced);
+	ck_assert_ptr_null(kv_trace_doubt(trace, 2));
+}
+END_TEST
+
 START_TEST(azure_times_keep_seven_digits_and_count_from_the_first_row)
 {
 	open_text(TEXT("TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799601,4808,10\r\n"
@@ -538,6 +585,7 @@ START_TEST(public_traces_give_their_published_figures)
 	ck_assert_uint_eq(kv_trace_counts(trace)->equal_times, public_traces[_i].equal_times);
 	ck_assert_int_eq(kv_trace_counts(trace)->last, public_traces[_i].last);
 	ck_assert_uint_eq(blocks, public_traces[_i].blocks);
+	ck_assert_ptr_null(kv_trace_doubt(trace, 0));
 }
 END_TEST
 
@@ -554,6 +602,8 @@ int main(void)
 	tcase_add_test(tc, blocks_of_hash_ids_and_content_of_ones_own_can_be_written);
 	tcase_add_test(tc, json_prompts_are_pairs);
 	tcase_add_test(tc, mooncake_ids_are_blocks_of_512_and_keep_64_bits);
+	tcase_add_loop_test(tc, ids_that_are_no_chain_hashes_of_their_size_are_counted_and_doubted, 0,
+	                    (int)(sizeof odd_ids / sizeof *odd_ids));
 	tcase_add_test(tc, azure_times_keep_seven_digits_and_count_from_the_first_row);
 	tcase_add_test(tc, a_line_may_be_longer_than_any_buffer);
 	tcase_add_test(tc, a_dependent_row_arrives_a_think_time_after_the_end_of_another);

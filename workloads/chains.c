@@ -28,9 +28,10 @@ static uint32_t begin_run(struct kv_chains *chains)
 }
 
 /* A new id lengthens the run that the prompt is at the end of, or begins one of its own. */
-static struct kv_chain_place place_new(struct kv_chains *chains, const struct kv_chain_walk *walk, uint64_t id)
+static struct kv_chain_place place_new(struct kv_chains *chains, const struct kv_chain_walk *walk, uint64_t id,
+                                       uint32_t tokens)
 {
-	struct kv_chain_place place = {0};
+	struct kv_chain_place place = {.tokens = tokens};
 
 	if (walk->started && walk->last.offset + 1 == chains->runs[walk->last.run])
 		place.run = walk->last.run;
@@ -41,6 +42,13 @@ static struct kv_chain_place place_new(struct kv_chains *chains, const struct kv
 	chains->places = kv_grow(chains->places, &chains->capacity, chains->count + 1, sizeof *chains->places);
 	chains->places[chains->count++] = place;
 	return place;
+}
+
+static struct kv_chain_place see_again(struct kv_chains *chains, uint32_t number, uint32_t tokens)
+{
+	chains->uneven += chains->places[number].tokens != tokens;
+	chains->places[number].tokens = tokens;
+	return chains->places[number];
 }
 
 static uint64_t stream_of(const struct kv_chains *chains, uint32_t run)
@@ -57,7 +65,8 @@ bool kv_chains_append(struct kv_chains *chains, struct kv_chain_walk *walk, stru
                       uint32_t tokens)
 {
 	const uint32_t *number = kv_ids_find(&chains->numbers, id + 1);
-	struct kv_chain_place place = number != NULL ? chains->places[*number] : place_new(chains, walk, id);
+	struct kv_chain_place place =
+		number != NULL ? see_again(chains, *number, tokens) : place_new(chains, walk, id, tokens);
 
 	if (place.offset > 0 && !follows(walk, place))
 		return false;

@@ -286,6 +286,7 @@ static int expand(void *owner, json_t *document, uint64_t line, struct kv_error 
 	if (status == 0 && session.requests == 0)
 		status = leave_out_empty(self, line);
 	free(thread.joins);
+	kv_trace_uneven_blocks(self->trace, session.chains.uneven);
 	kv_chains_fini(&session.chains);
 	return status;
 }

@@ -4,6 +4,7 @@ libkvsim_a_SOURCES += \
 	%D%/azure.c \
 	%D%/bailian.c \
 	%D%/block_ids.c %D%/block_ids.h \
+	%D%/block_watch.c %D%/block_watch.h \
 	%D%/burstgpt.c \
 	%D%/chains.c %D%/chains.h \
 	%D%/csv.c %D%/csv.h \

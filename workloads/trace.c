@@ -14,6 +14,7 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/random.h"
+#include "workloads/block_watch.h"
 #include "workloads/dependents.h"
 #include "workloads/files.h"
 #include "workloads/sent_rows.h"
@@ -32,6 +33,8 @@ struct kv_trace {
 	unsigned flags;                 /* that the reader declared */
 	struct kv_row row;
 	uint64_t next_index;
+	struct kv_block_watch blocks;
+	uint64_t uneven;                /* blocks that the reader itself has found to be */
 	kv_time latest;
 	struct kv_window window;
 	kv_time base;                   /* subtracted from arrivals; KV_TIME_NONE until the first row is out */
@@ -291,6 +294,7 @@ int kv_trace_accept(struct kv_trace *trace)
 		kv_row_fault(row, KV_FAULT_ZERO_PROMPT, "prompt: has 0 tokens; allowed: at least 1");
 	if (row->faulty)
 		return reject(trace);
+	kv_block_watch_row(&trace->blocks, row);
 	if (trace->tap != NULL)
 		return pass_to_tap(trace);
 	return row->after_count > 0 ? await(trace) : enqueue(trace);
@@ -304,6 +308,11 @@ gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name)
 void kv_trace_unknown_key(struct kv_trace *trace)
 {
 	trace->counts.unknown_keys++;
+}
+
+void kv_trace_uneven_blocks(struct kv_trace *trace, uint64_t count)
+{
+	trace->uneven += count;
 }
 
 bool kv_trace_is_satisfied(const struct kv_trace *trace)
@@ -690,6 +699,7 @@ void kv_trace_close(struct kv_trace *trace)
 	kv_dependents_fini(&trace->dependents);
 	kv_sent_rows_fini(&trace->sent);
 	kv_window_fini(&trace->window);
+	kv_block_watch_fini(&trace->blocks);
 	if (trace->gaps != NULL)
 		gsl_rng_free(trace->gaps);
 	free(trace->params);
@@ -718,6 +728,8 @@ double kv_trace_fraction(const struct kv_trace *trace)
 const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace)
 {
 	trace->counts.waiting = trace->dependents.count + kv_row_heap_count(&trace->dependents.due);
+	trace->counts.uneven_blocks = trace->uneven + trace->blocks.uneven;
+	trace->counts.misplaced_blocks = trace->blocks.misplaced;
 	return &trace->counts;
 }
 
@@ -737,9 +749,8 @@ bool kv_trace_has_prefix_identity(const struct kv_trace *trace)
 }
 
 /* Public traces have between 0.01 and 2,000 requests a second. */
-const char *kv_trace_doubt(struct kv_trace *trace)
+static const char *doubt_times(const struct kv_trace_counts *counts)
 {
-	const struct kv_trace_counts *counts = kv_trace_counts(trace);
 	double span = (double)(counts->last - counts->first) / (double)KV_SECOND;
 	double rate = (double)counts->emitted / span;
 
@@ -750,6 +761,32 @@ const char *kv_trace_doubt(struct kv_trace *trace)
 	if (rate > 2000)
 		return "more than 2,000 requests a second: are seconds taken for milliseconds?";
 	return NULL;
+}
+
+static const char *doubt_lengths(const struct kv_trace_counts *counts)
+{
+	return counts->uneven_blocks > 0 ? "block ids that stand for two lengths, taken to agree as far as both go: is the "
+	                                   "block size right?" : NULL;
+}
+
+static const char *doubt_places(const struct kv_trace_counts *counts)
+{
+	return counts->misplaced_blocks > 0 ? "block ids behind two different ones, shared only as far as prompts agree from "
+	                                      "the beginning: are they hashes of all that precedes them?" : NULL;
+}
+
+const char *kv_trace_doubt(struct kv_trace *trace, unsigned number)
+{
+	static const char *(*const doubts[])(const struct kv_trace_counts *) = {doubt_times, doubt_lengths, doubt_places};
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+	const char *doubt = NULL;
+	unsigned found = 0;
+
+	for (size_t i = 0; i < sizeof doubts / sizeof *doubts && found <= number; i++) {
+		doubt = doubts[i](counts);
+		found += doubt != NULL;
+	}
+	return found > number ? doubt : NULL;
 }
 
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)

@@ -61,6 +61,8 @@ struct kv_trace_counts {
 	uint64_t equal_times;                /* emitted rows at the same time as the one before them */
 	uint64_t unknown_keys;               /* columns, or keys of JSON rows, that the format does not know */
 	uint64_t named_rows;                 /* rows whose prompt says what it shares with others */
+	uint64_t uneven_blocks;              /* blocks of another length than their id had before: at least so many */
+	uint64_t misplaced_blocks;           /* blocks behind another id than theirs was before: likewise */
 	uint64_t zero_outputs;
 	uint64_t dependent_rows;             /* that arrive when others have ended */
 	uint64_t retried;                    /* requests sent again after they had been turned away */
@@ -90,9 +92,10 @@ const struct kv_format *kv_trace_format(const struct kv_trace *trace);
 unsigned kv_trace_flags(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace);
-/* What makes the times doubtful once all has been read, or NULL: a trace that lasts about a thousand times too long or
- * too short for its number of requests, as when milliseconds are taken for seconds. */
-const char *kv_trace_doubt(struct kv_trace *trace);
+/* What is doubtful once all has been read, from the first (0) on; NULL behind the last: a trace that lasts about a
+ * thousand times too long or too short for its number of requests, as when milliseconds are taken for seconds; block ids
+ * that are no chain hashes of blocks of this size. */
+const char *kv_trace_doubt(struct kv_trace *trace, unsigned number);
 /* See kv_input_fingerprint: reads the rest of the file; no request can be had afterwards. */
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);
 

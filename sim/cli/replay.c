@@ -336,10 +336,11 @@ static void print_warnings(const struct run *run, size_t first)
 static void note_run(struct run *run)
 {
 	size_t before = run->deployment.warnings.count;
+	const char *doubt;
 
 	kv_deployment_note_run(&run->deployment);
-	if (kv_trace_doubt(run->trace) != NULL)
-		kv_remark(&run->deployment.warnings, "the trace has %s", kv_trace_doubt(run->trace));
+	for (unsigned i = 0; (doubt = kv_trace_doubt(run->trace, i)) != NULL; i++)
+		kv_remark(&run->deployment.warnings, "the trace has %s", doubt);
 	run->info.warnings = (const char *const *)run->deployment.warnings.text;
 	run->info.warning_count = run->deployment.warnings.count;
 	print_warnings(run, before);

@@ -138,6 +138,7 @@ static void print_seconds(struct kv_output *out, const char *label, kv_time time
 void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file, struct kv_trace *trace)
 {
 	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+	const char *doubt;
 
 	kv_trace_file_print_text(out, "File", "%s", file->path);
 	kv_trace_file_print_text(out, "Format", "%s (%s)", kv_trace_format(trace)->name,
@@ -153,6 +154,10 @@ void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file
 	kv_trace_file_print_count(out, "Rows at equal times", counts->equal_times);
 	kv_trace_file_print_count(out, "Dependent requests", counts->dependent_rows);
 	kv_trace_file_print_count(out, "Unknown keys", counts->unknown_keys);
+	if (counts->uneven_blocks > 0)
+		kv_trace_file_print_count(out, "Ids of two lengths", counts->uneven_blocks);
+	if (counts->misplaced_blocks > 0)
+		kv_trace_file_print_count(out, "Ids behind two others", counts->misplaced_blocks);
 	kv_trace_file_print_count(out, "Requests without output", counts->zero_outputs);
 	print_seconds(out, "First arrival (s)", counts->first);
 	print_seconds(out, "Last arrival (s)", counts->last);
@@ -162,6 +167,8 @@ void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file
 		kv_trace_file_print_text(out, "Prefix identity", "yes, in %" PRIu64 " requests", counts->named_rows);
 	else
 		kv_trace_file_print_text(out, "Prefix identity", "no: every prompt is replayed as unique");
+	for (unsigned i = 0; (doubt = kv_trace_doubt(trace, i)) != NULL; i++)
+		kv_trace_file_print_text(out, "Warning", "%s", doubt);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
@@ -186,6 +193,16 @@ static json_t *left_out_json(const struct kv_trace_counts *counts)
 	return reasons;
 }
 
+static json_t *warnings_json(struct kv_trace *trace)
+{
+	json_t *warnings = json_array();
+	const char *doubt;
+
+	for (unsigned i = 0; (doubt = kv_trace_doubt(trace, i)) != NULL; i++)
+		json_array_append_new(warnings, json_string(doubt));
+	return warnings;
+}
+
 json_t *kv_trace_file_json(const struct kv_trace_file *file, struct kv_trace *trace)
 {
 	const struct kv_trace_counts *counts = kv_trace_counts(trace);
@@ -198,6 +215,8 @@ json_t *kv_trace_file_json(const struct kv_trace_file *file, struct kv_trace *tr
 	kv_trace_file_set_count(object, "equal_times", counts->equal_times);
 	kv_trace_file_set_count(object, "dependent", counts->dependent_rows);
 	kv_trace_file_set_count(object, "unknown_keys", counts->unknown_keys);
+	kv_trace_file_set_count(object, "uneven_blocks", counts->uneven_blocks);
+	kv_trace_file_set_count(object, "misplaced_blocks", counts->misplaced_blocks);
 	kv_trace_file_set_count(object, "zero_outputs", counts->zero_outputs);
 	set_seconds(object, "first_arrival_s", counts->first);
 	set_seconds(object, "last_arrival_s", counts->last);
@@ -205,6 +224,7 @@ json_t *kv_trace_file_json(const struct kv_trace_file *file, struct kv_trace *tr
 	kv_trace_file_set_count(object, "output_tokens", counts->output_tokens);
 	json_object_set_new(object, "prefix_identity", json_boolean(kv_trace_has_prefix_identity(trace)));
 	kv_trace_file_set_count(object, "named_prompts", counts->named_rows);
+	json_object_set_new(object, "warnings", warnings_json(trace));
 	return object;
 }
 

@@ -327,7 +327,6 @@ static json_t *to_json(const struct kv_trace_file *file, struct kv_trace *trace,
 	const struct kv_trace_counts *counts = kv_trace_counts(trace);
 	json_t *object = kv_trace_file_json(file, trace);
 	struct sums all = sum_up(info, 0), half = sum_up(info, info->count / 2);
-	const char *doubt = kv_trace_doubt(trace);
 	double span = span_of(counts);
 
 	set_real(object, "span_s", span);
@@ -342,7 +341,6 @@ static json_t *to_json(const struct kv_trace_file *file, struct kv_trace *trace,
 	json_object_set_new(object, "steps_s", distribution_json(&info->step, (double)KV_SECOND));
 	json_object_set_new(object, "prompt", distribution_json(&info->prompt, 1));
 	json_object_set_new(object, "output", distribution_json(&info->output, 1));
-	json_object_set_new(object, "warning", doubt != NULL ? json_string(doubt) : json_null());
 	if (!kv_trace_has_prefix_identity(trace))
 		return object;
 	json_object_set_new(object, "reuse", sums_json(info, &all));
@@ -415,15 +413,12 @@ static void print_reuse(struct kv_output *out, const struct info *info)
 static int report(const struct kv_trace_file *file, struct kv_trace *trace, struct info *info, struct kv_error *err)
 {
 	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
-	const char *doubt = kv_trace_doubt(trace);
 	int status;
 
 	if (file->json) {
 		kv_trace_file_print_json(out, to_json(file, trace, info));
 	} else {
 		kv_trace_file_print(out, file, trace);
-		if (doubt != NULL)
-			kv_trace_file_print_text(out, "Warning", "%s", doubt);
 		print_load(out, trace, info);
 		if (kv_trace_has_prefix_identity(trace))
 			print_reuse(out, info);

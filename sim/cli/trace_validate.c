@@ -12,20 +12,16 @@
 static int report(const struct kv_trace_file *file, struct kv_trace *trace, struct kv_error *err)
 {
 	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
-	const char *doubt = kv_trace_doubt(trace);
 	char fingerprint[KV_FINGERPRINT_SIZE];
 	int status = kv_trace_fingerprint(trace, fingerprint, err);
 	json_t *object;
 
 	if (status == 0 && file->json) {
 		object = kv_trace_file_json(file, trace);
-		json_object_set_new(object, "warning", doubt != NULL ? json_string(doubt) : json_null());
 		json_object_set_new(object, "xxh128", json_string(fingerprint));
 		kv_trace_file_print_json(out, object);
 	} else if (status == 0) {
 		kv_trace_file_print(out, file, trace);
-		if (doubt != NULL)
-			kv_trace_file_print_text(out, "Warning", "%s", doubt);
 		kv_trace_file_print_text(out, "XXH128", "%s", fingerprint);
 	}
 	if (status == 0)

@@ -62,4 +62,13 @@ done >"$scratch/ms.jsonl"
 run trace info --format mooncake,unit=s ms.jsonl
 expect_line 'milliseconds taken for seconds are noticed' 0 'are milliseconds taken for seconds?'
 
+# The same id partial and full: 100 tokens are shared, no more, and nobody is left to believe otherwise.
+cat >"$scratch/tails.jsonl" <<END
+{"timestamp": 0, "input_length": 612, "output_length": 1, "hash_ids": [1, 2]}
+{"timestamp": 5, "input_length": 1024, "output_length": 1, "hash_ids": [1, 2]}
+END
+lines 'an id that is partial in one row and full in another' "$scratch/tails.jsonl" 'Ids of two lengths 1' \
+	'Tokens 612 of 1636 0.3741 612 of 1024 0.5977' \
+	'Warning block ids that stand for two lengths, taken to agree as far as both go: is the block size right?'
+
 finish

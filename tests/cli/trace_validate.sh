@@ -50,6 +50,8 @@ expect 'counts as JSON, with what was left out' 0 <<END
   "equal_times": 0,
   "dependent": 0,
   "unknown_keys": 0,
+  "uneven_blocks": 0,
+  "misplaced_blocks": 0,
   "zero_outputs": 1,
   "first_arrival_s": 0.0,
   "last_arrival_s": 2.5,
@@ -57,7 +59,7 @@ expect 'counts as JSON, with what was left out' 0 <<END
   "output_tokens": 1,
   "prefix_identity": false,
   "named_prompts": 0,
-  "warning": null,
+  "warnings": [],
   "xxh128": "HASH"
 }
 END
