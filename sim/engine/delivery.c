@@ -7,9 +7,9 @@
 
 #include "sim/base/memory.h"
 #include "sim/engine/live.h"
-#include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/steady.h"
+#include "sim/engine/store.h"
 
 static void add_ended(struct kv_engine *engine, uint32_t id)
 {
@@ -67,10 +67,10 @@ static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 		kv_steady_leave(engine, at, false);
 	live->last_token = now;
 	if (engine->sink->event != NULL)
-		held = kv_live_held(engine, id);
+		held = engine->store->held(engine, id);
 	kv_engine_event(engine, KV_EVENT_FINISH, id, now, live->generated, held, live->length_limited ? "length" : "stop");
 	kv_live_note(engine, id, KV_COMPLETED);
-	kv_live_release(engine, id);
+	engine->store->release(engine, id);
 	kv_running_remove(engine, at);
 	engine->state.finishes++;
 	engine->head_blocked = false;

@@ -10,10 +10,10 @@
 #include "sim/base/memory.h"
 #include "sim/cache/eviction_order.h"
 #include "sim/engine/live.h"
-#include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/running_pass.h"
 #include "sim/engine/steady.h"
+#include "sim/engine/store.h"
 #include "sim/engine/waiting_pass.h"
 
 void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink)
@@ -22,20 +22,21 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 	engine->config = config;
 	engine->sink = sink;
 	engine->caching = config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled;
-	engine->contiguous = config->policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous;
+	engine->store = kv_store_for(config);
+	engine->token_slots = engine->store->one_slot ? 1 : config->groups;
 	engine->verdicts_change = config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.reserve != NULL ||
 	                          config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder != KV_REORDER_NEVER;
 	engine->window = UINT32_MAX;
 	for (uint32_t g = config->groups; g-- > 0;)
 		if (config->group[g].kind == KV_GROUP_SLIDING_WINDOW) {
-			engine->windowed = !engine->contiguous;
+			engine->windowed = !engine->store->one_slot;
 			engine->window = config->group[g].window;
 		}
 	kv_cache_init(&engine->cache, config);
 	if (sink->miss != NULL)
 		engine->cache.content.remembers = true;
-	if (engine->contiguous)
-		engine->buddy = kv_buddy_create(config->usable_blocks);
+	if (engine->store->init != NULL)
+		engine->store->init(engine);
 	engine->free_live = engine->livelocked = KV_NONE;
 	engine->phase_count = kv_calloc(config->block_size, sizeof *engine->phase_count);
 	engine->growth_steps = kv_calloc(config->block_size, sizeof *engine->growth_steps);
@@ -51,11 +52,12 @@ void kv_engine_fini(struct kv_engine *engine)
 		free(engine->live[i].tenant);
 		free(engine->live[i].piece);
 	}
+	if (engine->store->fini != NULL)
+		engine->store->fini(engine);
 	kv_cache_fini(&engine->cache);
 	kv_misses_fini(&engine->misses);
 	free(engine->cache.charge);
 	free(engine->cache.table);
-	kv_buddy_free(engine->buddy);
 	free(engine->live);
 	free(engine->running);
 	free(engine->phase);
@@ -154,7 +156,7 @@ static void tell_schedule(struct kv_engine *engine)
 	for (uint32_t at = 0; at < engine->running_length; at++) {
 		uint32_t id = engine->running[at];
 		bool steady = engine->phase[at] < KV_PHASE_GAP;
-		uint64_t grown = engine->phase[at] == engine->clock_phase && !engine->contiguous ? engine->cache.groups : 0;
+		uint64_t grown = engine->phase[at] == engine->clock_phase && !engine->store->whole ? engine->cache.groups : 0;
 		uint32_t tokens;
 
 		if (id == KV_NONE)
@@ -162,7 +164,7 @@ static void tell_schedule(struct kv_engine *engine)
 		tokens = steady ? 1 : engine->live[id].scheduled;
 		if (tokens > 0)
 			kv_engine_event(engine, KV_EVENT_SCHEDULE, id, engine->step_start, tokens,
-			                kv_live_held(engine, id) + grown, "");
+			                engine->store->held(engine, id) + grown, "");
 	}
 }
 
@@ -233,7 +235,7 @@ bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration
 		return false;
 	tell_schedule(engine);
 	if (engine->steady_count > 0) {
-		engine->cache.filled_slots += engine->steady_count * (uint64_t)(engine->contiguous ? 1 : engine->cache.groups);
+		engine->cache.filled_slots += (uint64_t)engine->steady_count * engine->token_slots;
 		kv_steady_tick(engine);
 	}
 	kv_engine_update_levels(engine);

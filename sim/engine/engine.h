@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "sim/base/heap.h"
-#include "sim/cache/buddy.h"
 #include "sim/cache/cache.h"
 #include "sim/engine/miss.h"
 #include "sim/engine/step_wheel.h"
@@ -88,11 +87,13 @@ struct kv_live {
 struct kv_engine {
 	const struct kv_engine_config *config;
 	struct kv_sink *sink;
+	const struct kv_store *store;
+	void *store_state;           /* what it keeps beside the cache */
 	struct kv_cache cache;
 	struct kv_misses misses;     /* in use if the sink asks for them */
-	struct kv_buddy *buddy;      /* contiguous allocation only */
 	struct kv_state state;
-	bool caching, windowed, contiguous;
+	bool caching, windowed;
+	uint32_t token_slots;        /* that a token takes */
 	bool verdicts_change;        /* the head, or what admission says of it, may change from step to step */
 	uint32_t window;             /* of the first windowed group, UINT32_MAX if there is none */
 

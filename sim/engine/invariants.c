@@ -1,11 +1,9 @@
 /* The exhaustive check (--check): what the fast path keeps in sums, counted again one by one. */
 #include "config.h"
 
-#include "sim/cache/block_table.h"
 #include "sim/cache/extent.h"
 #include "sim/engine/engine.h"
-
-#include "sim/engine/live_blocks.h"
+#include "sim/engine/store.h"
 
 #include <inttypes.h>
 
@@ -76,33 +74,6 @@ static void count_order(struct kv_cache *cache, struct count *count)
 	          count->cached_blocks);
 }
 
-/* Blank blocks of a request: its table less what its holds cover, which must lie inside it in ascending order. */
-static uint64_t count_blank(struct kv_engine *engine, uint32_t id)
-{
-	uint64_t blank = kv_live_held(engine, id);
-
-	if (engine->contiguous)
-		return blank;
-	for (uint32_t g = 0; g < engine->cache.groups; g++) {
-		const struct kv_table *table = kv_table_of(&engine->cache, id, g);
-		uint32_t at = table->trimmed;
-		uint32_t held = 0;
-
-		for (uint32_t h = table->first_hold; h != KV_NONE; h = engine->cache.hold[h].next) {
-			const struct kv_extent *extent = &engine->cache.extent[engine->cache.hold[h].extent];
-
-			KV_ASSERT(engine->cache.hold[h].request == id && extent->lo >= at && extent->hi <= table->blocks,
-			          "hold [%u, %u) in the table of request %" PRIu64, extent->lo, extent->hi, engine->live[id].index);
-			at = extent->hi;
-			held += extent->hi - extent->lo;
-		}
-		KV_ASSERT(held == table->held, "request %" PRIu64 " holds %u blocks, counted %u", engine->live[id].index, held,
-		          table->held);
-		blank -= held;
-	}
-	return blank;
-}
-
 void kv_engine_check(struct kv_engine *engine)
 {
 	struct kv_cache *cache = &engine->cache;
@@ -119,9 +90,9 @@ void kv_engine_check(struct kv_engine *engine)
 
 		if (id == KV_NONE)
 			continue;
-		blank += count_blank(engine, id);
+		blank += engine->store->unregistered(engine, id);
 		charged += cache->charge[id].blocks;
-		if (live->steady && !engine->contiguous)
+		if (live->steady && !engine->store->whole)
 			charged += (engine->growth_steps[live->steady_phase] - live->growth_steps) * cache->groups;
 		KV_ASSERT(live->place == i, "place of request %" PRIu64, live->index);
 		running++;

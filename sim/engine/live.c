@@ -11,8 +11,8 @@
 #include "sim/base/memory.h"
 #include "sim/cache/block_table.h"
 #include "sim/cache/extent.h"
-#include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"
+#include "sim/engine/store.h"
 
 static uint32_t live_take(struct kv_engine *engine)
 {
@@ -306,7 +306,7 @@ void kv_live_drop(struct kv_engine *engine, uint32_t id, kv_time now)
 	if (live->queued != KV_TIME_NONE)
 		kv_live_note(engine, id, KV_GIVEN_UP);
 	if (live->place != KV_NONE) {
-		kv_live_release(engine, id);
+		engine->store->release(engine, id);
 		kv_running_remove(engine, live->place);
 	} else if (live->queued != KV_TIME_NONE) {
 		leave_queue(engine, live);

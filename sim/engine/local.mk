@@ -3,7 +3,6 @@ libkvsim_a_SOURCES += \
 	%D%/engine.c %D%/engine.h \
 	%D%/invariants.c \
 	%D%/live.c %D%/live.h \
-	%D%/live_blocks.c %D%/live_blocks.h \
 	%D%/miss.c %D%/miss.h \
 	%D%/running_list.c %D%/running_list.h \
 	%D%/running_pass.c %D%/running_pass.h \
@@ -11,4 +10,8 @@ libkvsim_a_SOURCES += \
 	%D%/simulation.c %D%/simulation.h \
 	%D%/steady.c %D%/steady.h \
 	%D%/step_wheel.c %D%/step_wheel.h \
+	%D%/store.c %D%/store.h \
+	%D%/store_contiguous.c \
+	%D%/store_paged.c \
+	%D%/store_tables.c %D%/store_tables.h \
 	%D%/waiting_pass.c %D%/waiting_pass.h

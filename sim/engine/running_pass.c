@@ -5,11 +5,10 @@
 #include "sim/engine/running_pass.h"
 
 #include "sim/base/memory.h"
-#include "sim/cache/eviction_order.h"
 #include "sim/engine/live.h"
-#include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/steady.h"
+#include "sim/engine/store.h"
 
 /* --- preemption --------------------------------------------------------------------------------------------------------- */
 
@@ -61,9 +60,10 @@ static void preempt(struct kv_engine *engine, uint32_t at, bool ticked)
 		kv_steady_leave(engine, at, ticked);
 	engine->budget += ticked + live->scheduled;
 	live->scheduled += ticked;
-	kv_engine_event(engine, KV_EVENT_PREEMPT, id, engine->step_start, live->computed, kv_live_held(engine, id), "");
+	kv_engine_event(engine, KV_EVENT_PREEMPT, id, engine->step_start, live->computed, engine->store->held(engine, id),
+	                "");
 	kv_live_note(engine, id, KV_PREEMPTED);
-	kv_live_release(engine, id);
+	engine->store->release(engine, id);
 	kv_running_remove(engine, at);
 	live->computed = live->scheduled = 0;
 	live->generated_before = live->generated;
@@ -98,12 +98,11 @@ void kv_engine_note_scheduled(struct kv_engine *engine, uint32_t id, uint32_t to
 static bool grow_steady(struct kv_engine *engine, uint32_t id)
 {
 	struct kv_cache *cache = &engine->cache;
-	uint64_t evicted = 0;
+	uint64_t evicted;
 
 	if (cache->groups > kv_cache_free_blocks(cache))
 		return false;
-	evicted = kv_order_consume(cache, cache->groups);
-	cache->pinned += cache->groups;
+	evicted = engine->store->consume(engine, cache->groups);
 	engine->table_blocks += cache->groups;
 	if (evicted != 0)
 		kv_engine_event(engine, KV_EVENT_EVICT, id, engine->step_start, 0, evicted, "");
@@ -119,7 +118,7 @@ static bool schedule_running(struct kv_engine *engine, uint32_t at)
 	uint32_t tokens = steady ? 1 : kv_engine_tokens_wanted(engine, live->prompt + live->generated - live->computed);
 
 	tokens = (uint32_t)kv_min(tokens, engine->budget);
-	while (!(steady ? grow_steady(engine, id) : kv_live_grow(engine, id, tokens))) {
+	while (!(steady ? grow_steady(engine, id) : engine->store->grow(engine, id, tokens))) {
 		uint32_t victim = choose_victim(engine);
 		bool alone = engine->running_count == 1;
 
@@ -171,8 +170,7 @@ static uint32_t run_steady(struct kv_engine *engine)
 		return 0;
 	engine->budget -= engine->steady_count;
 	if (growth > 0) {
-		kv_order_consume(&engine->cache, growth);
-		engine->cache.pinned += growth;
+		engine->store->consume(engine, growth);
 		engine->table_blocks += growth;
 	}
 	return begin;
@@ -187,7 +185,7 @@ void kv_engine_run_running(struct kv_engine *engine)
 
 		if (phase == KV_PHASE_GAP)
 			continue;
-		if (phase != KV_PHASE_SPECIAL && (phase != engine->clock_phase || engine->contiguous))
+		if (phase != KV_PHASE_SPECIAL && (phase != engine->clock_phase || engine->store->whole))
 			engine->budget--;
 		else if (!schedule_running(engine, at))
 			break;

@@ -10,8 +10,8 @@
 #include "sim/base/memory.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/live.h"
-#include "sim/engine/live_blocks.h"
 #include "sim/engine/steady.h"
+#include "sim/engine/store.h"
 
 enum { SEND, ENQUEUE, GIVE_UP };
 
@@ -162,7 +162,7 @@ static void send(struct simulation *sim, uint32_t id)
 	live->sent = sim->now;
 	if (live->prompt >= config->max_model_len)
 		refuse(sim, id, KV_REASON_TOO_LONG);
-	else if (config->refuse_impossible && kv_live_is_impossible(&sim->engine, live))
+	else if (config->refuse_impossible && kv_store_is_impossible(&sim->engine, live))
 		refuse(sim, id, KV_REASON_CAN_NEVER_FIT);
 	else if (delay > 0)
 		push_event(sim, sim->now + delay, ENQUEUE, id);
@@ -353,7 +353,7 @@ static void declare_stop(struct simulation *sim, struct kv_run_outcome *outcome)
 	outcome->stalled = true;
 	outcome->livelocked = sim->engine.livelocked != KV_NONE;
 	outcome->stalled_request = live->index;
-	outcome->stalled_needs_blocks = kv_live_blocks_alone(&sim->engine, live);
+	outcome->stalled_needs_blocks = kv_store_blocks_alone(&sim->engine, live);
 	snprintf(detail, sizeof detail, "usable=%" PRIu64, sim->engine.config->usable_blocks);
 	kv_engine_event(&sim->engine, outcome->livelocked ? KV_EVENT_LIVELOCK : KV_EVENT_STALL, sim->stopped_by, sim->now,
 	                live->prompt + live->generated, outcome->stalled_needs_blocks, detail);
@@ -425,7 +425,7 @@ static int fail_warm_up(const struct simulation *sim, struct kv_error *err)
 	snprintf(name, sizeof name, "r%" PRIu64, live->index);
 	return kv_fail(err, KV_EXIT_DATA, "the warm-up never ends: request '%s' cannot run; it needs %" PRIu64
 	               " blocks alone, and the pool has %" PRIu64, live->id[0] != '\0' ? live->id : name,
-	               kv_live_blocks_alone(&sim->engine, live), sim->engine.config->usable_blocks);
+	               kv_store_blocks_alone(&sim->engine, live), sim->engine.config->usable_blocks);
 }
 
 static void ignore_miss(void *self, const struct kv_miss *miss)

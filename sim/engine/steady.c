@@ -10,8 +10,7 @@
 
 #include "sim/base/memory.h"
 #include "sim/cache/block_table.h"
-#include "sim/engine/live.h"
-#include "sim/engine/live_blocks.h"
+#include "sim/engine/store.h"
 
 /* The next tick at which it has to be looked at: when it takes its last block (if some of that stays empty), or its last
  * token. */
@@ -21,8 +20,8 @@ static void set_alarm(struct kv_engine *engine, uint32_t id)
 	uint32_t last = live->final - 1;
 
 	live->alarm_set = true;
-	if (!live->waste_counted && !engine->contiguous)
-		last = kv_live_last_block_begin(engine, live);
+	if (!live->waste_counted)
+		last = kv_store_last_block_begin(engine, live);
 	kv_wheel_add(&engine->wheel, id, live->entered + last - live->computed);
 }
 
@@ -54,29 +53,12 @@ static void settle_growth(struct kv_engine *engine, uint32_t id, uint64_t extra)
 	uint64_t n = engine->growth_steps[phase] - live->growth_steps;
 	kv_integral taken_at = engine->growth_time[phase] - live->growth_time;
 
-	if (engine->contiguous)
+	if (engine->store->whole)
 		return;
 	kv_charge_change(cache, id, (int64_t)((n + extra) * cache->groups));
 	cache->charge[id].sum += cache->groups * ((kv_integral)n * (uint64_t)cache->now - taken_at);
 	for (uint32_t g = 0; g < cache->groups; g++)
 		kv_table_of(cache, id, g)->blocks += (uint32_t)(n + extra);
-}
-
-static void register_generated(struct kv_engine *engine, uint32_t id, uint32_t tokens)
-{
-	struct kv_path path = kv_live_path(&engine->live[id]);
-	uint32_t full = tokens / engine->config->block_size;
-
-	if (!engine->caching)
-		return;
-	for (uint32_t g = 0; g < engine->cache.groups; g++) {
-		struct kv_table *table = kv_table_of(&engine->cache, id, g);
-
-		if (full > table->registered) {
-			kv_table_register(&engine->cache, id, g, &path, table->registered, full);
-			table->registered = full;
-		}
-	}
 }
 
 void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked)
@@ -98,13 +80,14 @@ void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked)
 	live->high_water = (uint32_t)kv_max(live->high_water, live->computed);
 	live->steady = false;
 	engine->phase[at] = KV_PHASE_SPECIAL;
-	engine->cache.filled_slots += ticked ? (engine->contiguous ? 1 : engine->cache.groups) : 0;
-	register_generated(engine, id, live->computed + ticked);
+	engine->cache.filled_slots += ticked ? engine->token_slots : 0;
+	if (engine->store->generated != NULL)
+		engine->store->generated(engine, id, live->computed + ticked);
 }
 
 uint64_t kv_steady_growth(const struct kv_engine *engine)
 {
-	return engine->contiguous ? 0 : (uint64_t)engine->phase_count[engine->clock_phase] * engine->cache.groups;
+	return engine->store->whole ? 0 : (uint64_t)engine->phase_count[engine->clock_phase] * engine->cache.groups;
 }
 
 void kv_steady_tick(struct kv_engine *engine)
@@ -114,8 +97,8 @@ void kv_steady_tick(struct kv_engine *engine)
 	while ((id = kv_wheel_take(&engine->wheel, engine->clock)) != KV_NONE) {
 		struct kv_live *live = &engine->live[id];
 
-		if (!live->waste_counted && !engine->contiguous) {
-			kv_live_count_waste(engine, live);
+		if (!live->waste_counted) {
+			kv_store_count_waste(engine, live);
 			set_alarm(engine, id);
 			continue;
 		}

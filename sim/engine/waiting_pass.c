@@ -4,9 +4,9 @@
 #include "sim/engine/waiting_pass.h"
 
 #include "sim/engine/live.h"
-#include "sim/engine/live_blocks.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/running_pass.h"
+#include "sim/engine/store.h"
 
 static void count_lookup(struct kv_engine *engine, struct kv_live *live, uint32_t hit_tokens, bool first)
 {
@@ -70,13 +70,14 @@ static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fi
 	engine->waiting_tokens -= live->prompt + live->generated;
 	if (engine->caching && engine->sink->miss != NULL && live->preempted_at == KV_TIME_NONE)
 		tell_misses(engine, live, fit);
-	kv_live_take(engine, id, fit);
+	engine->store->take(engine, id, fit);
 	note_admitted(engine, live, fit->hit_tokens);
 	kv_running_append(engine, id);
 	live->admission_step = engine->steps_begun;
 	engine->fresh++;
 	kv_engine_note_scheduled(engine, id, fit->tokens);
-	kv_engine_event(engine, KV_EVENT_ADMIT, id, engine->step_start, fit->hit_tokens, kv_live_held(engine, id), detail);
+	kv_engine_event(engine, KV_EVENT_ADMIT, id, engine->step_start, fit->hit_tokens, engine->store->held(engine, id),
+	                detail);
 	kv_live_note(engine, id, KV_ADMITTED);
 }
 
@@ -125,7 +126,7 @@ static struct kv_rank rank_again(struct kv_engine *engine, uint32_t id, bool by_
 
 	kv_live_view(engine, &engine->live[id], KV_POLICY_SCHEDULING, &view);
 	if (by_hits) {
-		kv_live_lookup(engine, id, &fit);
+		engine->store->lookup(engine, id, &fit);
 		view.cached_tokens = fit.hit_tokens;
 	}
 	return use->policy->hooks.scheduling.rank(use->state, &view);
@@ -187,12 +188,12 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 			reorder(engine);
 		id = kv_engine_head(engine);
 		live = &engine->live[id];
-		kv_live_lookup(engine, id, &fit);
+		engine->store->lookup(engine, id, &fit);
 		fit.tokens = kv_engine_tokens_wanted(engine, live->prompt + live->generated - fit.hit_tokens);
 		if (!engine->config->enable_chunked_prefill && fit.tokens > engine->budget)
 			return KV_WAIT_TOKEN_BUDGET;
 		fit.tokens = (uint32_t)kv_min(fit.tokens, engine->budget);
-		if (!kv_live_fits(engine, id, &fit)) {
+		if (!kv_store_fits(engine, id, &fit)) {
 			*evictable = fit.hit.evictable;
 			return KV_WAIT_BLOCKS;
 		}

@@ -1,0 +1,79 @@
+/* Where the KV of live requests lies: one descriptor for each way to keep it, chosen by allocation and prefix policy.
+ *
+ * All of them count in blocks of the engine's cache: pinned, cached, blank. A descriptor only says what differs; what
+ * is the same for all is in store.c.
+ */
+#ifndef KV_SIM_ENGINE_STORE_H
+#define KV_SIM_ENGINE_STORE_H
+
+#include "sim/cache/prefix_lookup.h"
+#include "sim/engine/engine.h"
+
+/* The head of the queue against the pool. */
+struct kv_fit {
+	struct kv_hit hit;
+	uint32_t hit_tokens;
+	uint32_t tokens;      /* to schedule now */
+};
+
+struct kv_store {
+	/* Both may be NULL. */
+	void (*init)(struct kv_engine *engine);
+	void (*fini)(struct kv_engine *engine);
+
+	/* --- admission --- */
+
+	/* Blocks that must be free to have `tokens` tokens of a request without blocks, its hits taken off, those of them that
+	 * nobody holds added: they leave the free blocks too. Groups count at most their admission cap. */
+	uint64_t (*need)(const struct kv_engine *engine, const struct kv_live *live, uint64_t tokens,
+	                 const struct kv_hit *hit);
+	/* What it would hit, and nothing else changes. */
+	void (*lookup)(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
+	/* Room for the first step, `watermark` blocks to be left. */
+	bool (*has_room)(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit, uint64_t watermark);
+	/* Pins its hits, takes the blocks of its first step. There must be room. */
+	void (*take)(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
+
+	/* --- while it runs --- */
+
+	/* Room for `tokens` more. False = nothing taken. */
+	bool (*grow)(struct kv_engine *engine, uint32_t live, uint32_t tokens);
+	/* Takes n free blocks for steady requests, which must be there. Returns how many with content that cost. */
+	uint64_t (*consume)(struct kv_engine *engine, uint64_t n);
+	/* It has, or is about to have, so many tokens: it decoded for a while without being looked at. May be NULL. */
+	void (*generated)(struct kv_engine *engine, uint32_t live, uint32_t tokens);
+	bool whole;           /* all blocks are taken at admission: nothing grows */
+	bool one_slot;        /* a token takes one slot, whatever the groups */
+	/* Slots of what it holds that nobody will ever fill. */
+	uint64_t (*waste)(const struct kv_engine *engine, const struct kv_live *live);
+	/* Blocks that it holds now, in all groups. */
+	uint64_t (*held)(struct kv_engine *engine, uint32_t live);
+	/* Of these, those without content. For the exhaustive check: ends the program if it does not add up. */
+	uint64_t (*unregistered)(struct kv_engine *engine, uint32_t live);
+
+	/* Gives up everything. Its computed (and scheduled) tokens say what is filled. */
+	void (*release)(struct kv_engine *engine, uint32_t live);
+};
+
+extern const struct kv_store kv_store_paged;
+extern const struct kv_store kv_store_contiguous;
+
+const struct kv_store *kv_store_for(const struct kv_engine_config *config);
+
+/* Blocks that the pool would ever have to give it alone; more than usable = it can never finish. */
+uint64_t kv_store_blocks_alone(const struct kv_engine *engine, const struct kv_live *live);
+/* Whether it could not run even alone in an empty pool. */
+bool kv_store_is_impossible(const struct kv_engine *engine, const struct kv_live *live);
+/* Whether the head of the queue may start now. */
+bool kv_store_fits(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
+
+/* Tokens before the last block that it will take, and the slots of that block that nobody will fill: counted once it is
+ * taken. */
+static inline uint32_t kv_store_last_block_begin(const struct kv_engine *engine, const struct kv_live *live)
+{
+	return (live->final - 1) / engine->config->block_size * engine->config->block_size;
+}
+void kv_store_count_waste(struct kv_engine *engine, struct kv_live *live);
+void kv_store_uncount_waste(struct kv_engine *engine, struct kv_live *live);
+
+#endif

@@ -1,0 +1,101 @@
+#include "config.h"
+
+#include "sim/engine/store_tables.h"
+
+#include "sim/cache/block_table.h"
+
+/* engine-semantics 1.5 and 1.9. */
+static uint64_t need_after_hit(const struct kv_engine *engine, uint64_t tokens, const struct kv_hit *hit, bool capped)
+{
+	uint64_t need = hit->evictable;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		uint64_t blocks = kv_tables_blocks_for(engine, tokens);
+
+		if (capped)
+			blocks = kv_min(blocks, engine->config->admission_cap[g]);
+		need += kv_sub_floor(blocks, hit->blocks);
+	}
+	return need;
+}
+
+uint64_t kv_tables_need(const struct kv_engine *engine, const struct kv_live *live, uint64_t tokens,
+                        const struct kv_hit *hit)
+{
+	(void)live;
+	return need_after_hit(engine, tokens, hit, true);
+}
+
+bool kv_tables_have_room(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit, uint64_t watermark)
+{
+	(void)id;
+	return need_after_hit(engine, fit->hit_tokens + fit->tokens, &fit->hit, false) + watermark
+	       <= kv_cache_free_blocks(&engine->cache);
+}
+
+/* The end of the last block, in each group. */
+uint64_t kv_tables_waste(const struct kv_engine *engine, const struct kv_live *live)
+{
+	uint64_t end = kv_store_last_block_begin(engine, live) + engine->config->block_size;
+
+	return engine->cache.groups * (end - live->final);
+}
+
+uint64_t kv_tables_held(struct kv_engine *engine, uint32_t id)
+{
+	const struct kv_live *live = &engine->live[id];
+	uint64_t held = 0;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		const struct kv_table *table = kv_table_of(&engine->cache, id, g);
+
+		held += table->blocks - table->trimmed;
+	}
+	if (live->steady)
+		held += (engine->growth_steps[live->steady_phase] - live->growth_steps) * engine->cache.groups;
+	return held;
+}
+
+uint64_t kv_tables_missing(struct kv_engine *engine, uint32_t id, uint32_t tokens)
+{
+	uint64_t missing = 0;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		missing += kv_sub_floor(kv_tables_blocks_for(engine, tokens), kv_table_of(&engine->cache, id, g)->blocks);
+	return missing;
+}
+
+void kv_tables_tell_evicted(struct kv_engine *engine, uint32_t id, uint64_t blocks)
+{
+	if (blocks != 0)
+		kv_engine_event(engine, KV_EVENT_EVICT, id, engine->step_start, 0, blocks, "");
+}
+
+void kv_tables_extend(struct kv_engine *engine, uint32_t id, uint32_t tokens, uint32_t scheduled)
+{
+	struct kv_live *live = &engine->live[id];
+	uint32_t blocks = (uint32_t)kv_tables_blocks_for(engine, tokens);
+
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		struct kv_table *table = kv_table_of(&engine->cache, id, g);
+
+		if (!kv_tables_windowed(engine, g))
+			engine->table_blocks += blocks - table->blocks;
+		table->blocks = blocks;
+	}
+	engine->cache.filled_slots += (uint64_t)scheduled * engine->cache.groups;
+	if (!live->waste_counted && tokens > kv_store_last_block_begin(engine, live))
+		kv_store_count_waste(engine, live);
+}
+
+void kv_tables_commit(struct kv_engine *engine, uint32_t id, int sign)
+{
+	uint64_t blocks = kv_tables_blocks_for(engine, engine->live[id].max_total);
+
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		if (kv_tables_windowed(engine, g))
+			continue;
+		engine->committed_blocks += sign > 0 ? blocks : -blocks;
+		engine->table_blocks -= sign > 0 ? 0 : kv_table_of(&engine->cache, id, g)->blocks;
+	}
+}
