@@ -55,8 +55,15 @@ EXTRA_DIST += \
 	%D%/studies/latency/scoreboard.csv \
 	%D%/studies/latency/scoreboard.sh \
 	%D%/studies/memory-waste/README.md \
+	%D%/studies/memory-waste/alpaca-like.yaml \
+	%D%/studies/memory-waste/figure.svg \
+	%D%/studies/memory-waste/paper.csv \
+	%D%/studies/memory-waste/sharegpt-like.yaml \
 	%D%/studies/memory-waste/study.sh \
 	%D%/studies/memory-waste/table.csv \
 	%D%/studies/reserve-or-preempt/README.md \
+	%D%/studies/reserve-or-preempt/figure.svg \
 	%D%/studies/reserve-or-preempt/study.sh \
-	%D%/studies/reserve-or-preempt/table.csv
+	%D%/studies/reserve-or-preempt/sweep.csv \
+	%D%/studies/reserve-or-preempt/table.csv \
+	%D%/studies/support.sh

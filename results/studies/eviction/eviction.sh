@@ -1,13 +1,11 @@
 #!/bin/sh
-# Hit ratios of every eviction policy against the size of the pool: eviction.sh DATA [KVSIM] writes hits.csv and, where gnuplot
-# is installed, hits.svg into the current folder. DATA holds traces/mooncake/ and traces/kv-cache-tester/; KVSIM is the program
-# (default: kvsim).
+# Hit ratios of every eviction policy against the size of the pool: eviction.sh DATA [KVSIM] writes hits.csv and hits.svg into
+# the current folder. DATA holds traces/mooncake/ and traces/kv-cache-tester/; KVSIM is the program (default: kvsim).
 set -eu
 
 data=${1:?usage: eviction.sh DATA [KVSIM]}
 kvsim=${2:-kvsim}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/../support.sh"
 
 policies='lru fifo lfu mru filo slru s3-fifo sieve arc ttl priority,head_tokens=2048,head=80 cost-aware tail-optimised belady'
 
@@ -36,22 +34,18 @@ curve() {
 	curve agents 64 1000,2000,4000,8000,16000,32000,64000,128000 "$data/traces/kv-cache-tester" --block-size 64
 } >hits.csv
 
-command -v gnuplot >"$scratch/found" || exit 0
-gnuplot <<'END'
-set terminal svg size 1200,480 dynamic font 'sans-serif,11'
-set output 'hits.svg'
-set datafile separator ','
+draw hits.svg <<'END'
 set multiplot layout 1,3
 set logscale x
 set xlabel 'pool (tokens)'
 set ylabel 'hit tokens, second half (%)'
 set key below horizontal
 set yrange [0:]
-names = 'belady lru arc lfu sieve s3-fifo cost-aware mru'
+names = 'belady arc lru fifo cost-aware tail-optimised ttl s3-fifo sieve lfu slru priority filo mru'
 do for [trace in 'conversation synthetic agents'] {
 	set title trace
 	plot for [i=1:words(names)] 'hits.csv' \
 		using (strcol(1) eq trace && strcol(2) eq 'leaf' && strcol(3) eq word(names, i) ? $5 : 1/0):7 \
-		with linespoints pointsize 0.5 title word(names, i)
+		with linespoints linetype i pointsize 0.5 title word(names, i)
 }
 END
