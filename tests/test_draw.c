@@ -108,6 +108,36 @@ START_TEST(bounds_cut_and_keep_the_rest)
 }
 END_TEST
 
+/* Bounds become values, so they move the mean: what is said of it is what comes out. */
+static const struct {
+	const char *text;
+	double floor, given;
+} bounded_means[] = {
+	{"exponential,mean=5,min=2,max=9", 0, 5},
+	{"exponential,mean=2", 1, 2},
+	{"lognormal,mean=500,cv=2,min=100,max=2000", 1, 500},
+	{"lognormal,mean=500,cv=0.5,max=5000", 1, 500},
+	{"gamma,mean=40,cv=0.5,min=30,max=45", 1, 40},
+	{"gamma,mean=40,cv=2,max=100", 0, 40},
+	{"geometric,mean=4,max=5", 1, 4},
+	{"geometric,mean=20,min=3,max=40", 1, 20},
+};
+
+START_TEST(the_mean_within_bounds_is_known)
+{
+	double given, actual, sum = 0;
+
+	fill(bounded_means[_i].text, "bounded");
+	for (int i = 0; i < DRAWS; i++)
+		sum += fmax(values[i], bounded_means[_i].floor);
+	ck_assert_int_eq(kv_draw_parse(&draw, bounded_means[_i].text, "", &(struct kv_error){0}), 0);
+	ck_assert(kv_draw_means(&draw, 0, bounded_means[_i].floor, &given, &actual));
+	kv_draw_fini(&draw);
+	ck_assert_double_eq(given, bounded_means[_i].given);
+	ck_assert_double_eq_tol(actual, sum / DRAWS, 0.01 * actual);
+}
+END_TEST
+
 START_TEST(an_empirical_distribution_has_the_quantiles_of_its_file)
 {
 	struct kv_error err;
@@ -200,6 +230,8 @@ int main(void)
 
 	tcase_add_loop_test(tc, means_and_shapes_come_out, 0, (int)(sizeof cases / sizeof *cases));
 	tcase_add_test(tc, bounds_cut_and_keep_the_rest);
+	tcase_add_loop_test(tc, the_mean_within_bounds_is_known, 0,
+	                    (int)(sizeof bounded_means / sizeof *bounded_means));
 	tcase_add_test(tc, an_empirical_distribution_has_the_quantiles_of_its_file);
 	tcase_add_test(tc, a_mixture_has_its_shares);
 	tcase_add_loop_test(tc, pairs_are_correlated_as_asked, 0, 4);

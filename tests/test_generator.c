@@ -155,6 +155,29 @@ START_TEST(rescaled_arrivals_end_at_requests_over_rate)
 }
 END_TEST
 
+/* What vLLM's client sends at these rates: requests / rate without a ramp; with one, the sum of the gaps, each 1 / rate
+ * of its index. Gaps of a large burstiness hardly vary: 101 requests from 1/s to 3/s take
+ * sum 1 / (1 + 2 i / 100) = 55.599 s, or sum 3^(-i/100) = 61.350 s where the ramp is exponential. */
+static const struct {
+	const char *arrivals;
+	double last, tolerance;
+} vllm_schedules[] = {
+	{"vllm,request_rate=4,burstiness=0.3", 25.25, 1e-6},
+	{"vllm,burstiness=1e6,ramp_up_strategy=linear,ramp_up_start_rps=1,ramp_up_end_rps=3", 55.599, 0.05},
+	{"vllm,burstiness=1e6,ramp_up_strategy=exponential,ramp_up_start_rps=1,ramp_up_end_rps=3", 61.350, 0.05},
+};
+
+START_TEST(vllms_schedule_ramps_by_the_number_of_requests)
+{
+	char text[300];
+
+	snprintf(text, sizeof text, "requests: 101\narrivals: \"%s\"\n", vllm_schedules[_i].arrivals);
+	generate(text, 3, 0);
+	ck_assert_uint_eq(count, 101);
+	ck_assert_double_eq_tol(seconds(made[100].arrival), vllm_schedules[_i].last, vllm_schedules[_i].tolerance);
+}
+END_TEST
+
 static size_t count_between(double from, double to)
 {
 	size_t n = 0;
@@ -334,6 +357,32 @@ START_TEST(tenants_are_skewed_and_enter_the_key)
 }
 END_TEST
 
+/* Two tenants: their prompts share what is the stream's, not what is the tenant's. */
+START_TEST(a_system_prompt_is_shared_by_the_stream_or_by_each_tenant)
+{
+	static const char *const names[] = {"load.system", "load.system.tenant-0", "load.system.tenant-1"};
+	size_t found[3] = {0};
+
+	for (int per_tenant = 0; per_tenant < 2; per_tenant++) {
+		free(made);
+		made = NULL;
+		capacity = 0;
+		generate(per_tenant ? "requests: 50\narrivals: \"constant,rate=1\"\ntenants: {count: 2}\n"
+		                      "system: {tokens: 10, per: tenant}\n"
+		                    : "requests: 50\narrivals: \"constant,rate=1\"\ntenants: {count: 2}\n"
+		                      "system: {tokens: 10, per: stream}\n", 1, 0);
+		for (size_t i = 0; i < count; i++)
+			for (int n = 0; n < 3; n++)
+				found[n] += made[i].first[0].stream ==
+				            kv_name_hash(names[n], (uint32_t)strlen(names[n]));
+	}
+	ck_assert_uint_eq(found[0], 50);
+	ck_assert_uint_eq(found[1] + found[2], 50);
+	ck_assert_uint_gt(found[1], 10);
+	ck_assert_uint_gt(found[2], 10);
+}
+END_TEST
+
 /* --- randomness --------------------------------------------------------------------------------------------------- */
 
 #define KNOBS(arrivals, turns, message, output) \
@@ -491,6 +540,33 @@ static const struct {
 	 "  - {name: a, arrivals: \"poisson,rate=1\"}\n",
 	 ":4: two streams are called a"},
 	{"requests: 5\narrivals: [1]\n", ":2: arrivals: "},
+	/* 0 would be read as 1. */
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nturns: 0\n", ":3: turns: is 0; allowed: at least 1"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nmessage: 0\n", ":3: message: is 0; allowed: at least 1"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\ndocuments: {count: 3, tokens: 0}\n",
+	 "tokens: is 0; allowed: at least 1"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nmax_tokens: 0\n", ":3: max_tokens: 0 is out of range"},
+	/* Keys that would change nothing. */
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nthink: 5\n", ":3: think: changes nothing without turns above 1"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nturns: 1\nthink: 5\n", ":4: think: changes nothing without turns"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\norder: variable-first\n",
+	 ":3: order: changes nothing without chunks"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\npause: 5\n",
+	 ":3: pause: changes nothing without arrivals: closed"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nsubagents: {share: 5%}\n",
+	 ":3: subagents: changes nothing without"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nturns: 3\nsubagents: {turns: 2}\n", ":4: subagents: needs share"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nsystem: {per: tenant}\n", ":3: system: needs tokens"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nsystem: {tokens: 9, per: tenant}\n",
+	 "per: changes nothing without tenants"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nsalt: tenant\n", ":3: salt: changes nothing without a tenant"},
+	{"arrivals: \"poisson,rate=1\"\ngsp_num_groups: 2\nmessage: 5\n", ":3: message: gsp_... and message exclude"},
+	{"requests: 5\narrivals: \"vllm,ramp_up_start_rps=2\"\n", "need ramp_up_strategy"},
+	{"requests: 5\narrivals: \"vllm,ramp_up_strategy=linear,ramp_up_start_rps=2\"\n",
+	 "a ramp needs ramp_up_start_rps"},
+	{"duration: 5s\narrivals: vllm\n", ":2: arrivals: vllm needs the number of requests"},
+	{"requests: 5\narrivals: vllm\ncurve: \"on-off,on=5s\"\n", ":3: curve: vllm has ramps of its own"},
+	{"workload: {trace: a.csv}\narrivals: x\n", ":1: workload: has no generate: this scenario replays a trace"},
 	{"workload: {generate: {requests: 5}}\n", ":1: generate: stream load needs arrivals"},
 };
 
@@ -515,6 +591,7 @@ int main(void)
 	tcase_add_loop_test(tc, arrivals_have_their_rate_and_burstiness, 0, COUNT(processes));
 	tcase_add_test(tc, poisson_gaps_are_exponential);
 	tcase_add_test(tc, rescaled_arrivals_end_at_requests_over_rate);
+	tcase_add_loop_test(tc, vllms_schedule_ramps_by_the_number_of_requests, 0, COUNT(vllm_schedules));
 	tcase_add_test(tc, curves_change_the_rate_over_time);
 	tcase_add_test(tc, a_closed_loop_keeps_its_clients_busy);
 	tcase_add_test(tc, the_arrivals_of_a_trace_can_be_taken_at_another_rate);
@@ -524,6 +601,7 @@ int main(void)
 	tcase_add_test(tc, generated_shared_prefix_has_sglangs_shape);
 	tcase_add_test(tc, sub_agents_run_beside_and_the_next_turn_waits_for_them);
 	tcase_add_test(tc, tenants_are_skewed_and_enter_the_key);
+	tcase_add_test(tc, a_system_prompt_is_shared_by_the_stream_or_by_each_tenant);
 	tcase_add_test(tc, the_same_seed_gives_the_same_requests);
 	tcase_add_test(tc, changing_one_knob_leaves_the_others_alone);
 	tcase_add_loop_test(tc, longer_sessions_and_more_sub_agents_leave_other_requests_alone, 0, COUNT(longer));

@@ -74,9 +74,19 @@ static const struct kv_arrival_kind kinds[] = {
 	{"closed", (const struct kv_param[]){
 	  {"clients", KV_PARAM_UINT, STATE(clients), 1, 1e6, "1", "", "clients, each with one session at a time"}, {0}},
 	   NULL},
+	{"vllm", (const struct kv_param[]){
+	  {"request_rate", KV_PARAM_DOUBLE, STATE(rate), 1e-9, 1e9, "1", "1/s", "mean rate where there is no ramp"},
+	  {"burstiness", KV_PARAM_DOUBLE, STATE(burstiness), 1e-3, 1e6, "1", "", "shape of the gamma distributed gaps"},
+	  {"ramp_up_strategy", KV_PARAM_CHOICE, STATE(ramp), 0, 0, "none", "none|linear|exponential",
+	   "how the rate goes from the first request to the last"},
+	  {"ramp_up_start_rps", KV_PARAM_DOUBLE, STATE(ramp_start), 0, 1e9, "0", "1/s", "rate at the first request"},
+	  {"ramp_up_end_rps", KV_PARAM_DOUBLE, STATE(ramp_end), 0, 1e9, "0", "1/s", "rate at the last request"}, {0}},
+	 gamma_gap},
 };
 
-enum { KINDS = sizeof kinds / sizeof *kinds, TRACE = 4, CLOSED = 5 };
+enum { KINDS = sizeof kinds / sizeof *kinds, TRACE = 4, CLOSED = 5, VLLM = 6 };
+
+enum ramp { RAMP_NONE, RAMP_LINEAR, RAMP_EXPONENTIAL };
 
 /* --- curves ------------------------------------------------------------------------------------------------------- */
 
@@ -274,20 +284,57 @@ static int prepare_trace(struct kv_arrivals *arrivals, const struct kv_node *nod
 	return arrivals->state.rate > 0 ? measure_trace(arrivals, node, err) : 0;
 }
 
+/* --- vLLM's schedule ---------------------------------------------------------------------------------------------- */
+
+/* vllm/benchmarks/serve.py, _get_current_request_rate: by the index of the request. */
+static double rate_now(const struct kv_arrivals *arrivals)
+{
+	const struct kv_arrival_state *state = &arrivals->state;
+	double progress = (double)arrivals->count / (double)(arrivals->total > 1 ? arrivals->total - 1 : 1);
+
+	if (state->ramp == RAMP_LINEAR)
+		return state->ramp_start + (state->ramp_end - state->ramp_start) * progress;
+	if (state->ramp == RAMP_EXPONENTIAL)
+		return state->ramp_start * pow(state->ramp_end / state->ramp_start, progress);
+	return state->rate;
+}
+
+/* Without a ramp the whole schedule is stretched to end at requests / rate; with one it is left as drawn. */
+static int prepare_vllm(struct kv_arrivals *arrivals, const struct kv_node *node, struct kv_error *err)
+{
+	struct kv_arrival_state *state = &arrivals->state;
+
+	if (arrivals->total == 0)
+		return kv_node_fail(node, KV_EXIT_USAGE, err,
+		                    "vllm needs the number of requests, and sessions of one turn");
+	if (state->ramp == RAMP_NONE && (state->ramp_start > 0 || state->ramp_end > 0))
+		return kv_node_fail(node, KV_EXIT_USAGE, err,
+		                    "ramp_up_start_rps and ramp_up_end_rps need ramp_up_strategy");
+	if (state->ramp != RAMP_NONE && !(state->ramp_start > 0 && state->ramp_end > 0))
+		return kv_node_fail(node, KV_EXIT_USAGE, err,
+		                    "a ramp needs ramp_up_start_rps and ramp_up_end_rps above 0");
+	state->rescale = state->ramp == RAMP_NONE;
+	return 0;
+}
+
 /* --- the process -------------------------------------------------------------------------------------------------- */
 
 int kv_arrivals_init(struct kv_arrivals *arrivals, const struct kv_node *node, const struct kv_node *curve,
                      uint64_t total, gsl_rng *rng, struct kv_error *err)
 {
-	*arrivals = (struct kv_arrivals){.rng = rng, .stretch = 1};
+	*arrivals = (struct kv_arrivals){.rng = rng, .stretch = 1, .total = total};
 	if (read_node(arrivals, node, read_kind, err) != 0)
 		return -1;
 	if (curve != NULL && read_node(arrivals, curve, read_curve, err) != 0)
 		return -1;
 	if (curve != NULL && arrivals->kind == &kinds[CLOSED])
 		return kv_node_fail(curve, KV_EXIT_USAGE, err, "a closed loop has no rate that a curve could change");
+	if (curve != NULL && arrivals->kind == &kinds[VLLM])
+		return kv_node_fail(curve, KV_EXIT_USAGE, err, "vllm has ramps of its own: ramp_up_strategy");
 	if (arrivals->kind == &kinds[TRACE])
 		return prepare_trace(arrivals, node, err);
+	if (arrivals->kind == &kinds[VLLM] && prepare_vllm(arrivals, node, err) != 0)
+		return -1;
 	if (arrivals->state.rescale && total == 0)
 		return kv_node_fail(node, KV_EXIT_USAGE, err,
 		                    "rescale needs the number of requests, and sessions of one turn");
@@ -315,9 +362,10 @@ int kv_arrivals_next(struct kv_arrivals *arrivals, kv_time *time, struct kv_erro
 		status = next_of_trace(arrivals, &arrivals->clock, err);
 	else
 		arrivals->clock +=
-			arrivals->kind->gap(&arrivals->state, arrivals->rng) * arrivals->stretch / arrivals->state.rate;
+			arrivals->kind->gap(&arrivals->state, arrivals->rng) * arrivals->stretch / rate_now(arrivals);
 	if (status != 1)
 		return status;
+	arrivals->count++;
 	real = arrivals->curve != NULL ? arrivals->curve->real(&arrivals->curve_state, arrivals->clock)
 	                               : arrivals->clock;
 	*time = real < seconds(KV_ARRIVAL_MAX) ? (kv_time)llrint(real * (double)KV_SECOND) : KV_ARRIVAL_MAX;

@@ -1,5 +1,5 @@
 /* Arrival processes of generated workloads: gaps of a distribution at a rate, or the arrivals of a trace, along a curve
- * over time; and closed loops, which have no times of their own.
+ * over time; the schedule of vLLM's benchmark client; and closed loops, which have no times of their own.
  *
  * Gaps are drawn in the process's own time, in which its rate is constant; the curve maps that to simulated time.
  */
@@ -23,6 +23,8 @@ struct kv_arrival_state {
 	double shape;          /* weibull */
 	bool rescale;          /* as vLLM does: the last of all arrivals falls at their number / rate */
 	uint64_t clients;      /* closed */
+	uint32_t ramp;         /* vllm: the rate follows the number of requests, not time */
+	double ramp_start, ramp_end;
 	char file[KV_PARAM_TEXT_MAX];
 };
 
@@ -45,6 +47,7 @@ struct kv_arrivals {
 	gsl_rng *rng;
 	double clock;          /* s, in the process's own time */
 	double stretch;        /* of all gaps */
+	uint64_t total, count; /* arrivals that there will be (0 = not known), and so far */
 	struct kv_trace *trace;
 	char *path;            /* of that trace */
 };

@@ -67,6 +67,13 @@ static double exponential_quantile(const void *state, double p)
 	return bounded(s, gsl_cdf_exponential_Pinv(p, s->mean));
 }
 
+static double exponential_excess(const void *state, double limit)
+{
+	const struct state *s = state;
+
+	return s->mean * exp(-limit / s->mean);
+}
+
 /* Of the given mean and coefficient of variation, before bounds. */
 static double lognormal_quantile(const void *state, double p)
 {
@@ -74,6 +81,18 @@ static double lognormal_quantile(const void *state, double p)
 	double variance = log1p(s->cv * s->cv);
 
 	return bounded(s, gsl_cdf_lognormal_Pinv(p, log(s->mean) - variance / 2, sqrt(variance)));
+}
+
+/* The integral of the tail, E[X; X > limit] - limit P(X > limit). */
+static double lognormal_excess(const void *state, double limit)
+{
+	const struct state *s = state;
+	double variance = log1p(s->cv * s->cv), sigma = sqrt(variance), mu = log(s->mean) - variance / 2;
+
+	if (limit <= 0)
+		return s->mean;
+	return s->mean * gsl_cdf_ugaussian_P((mu + variance - log(limit)) / sigma) -
+	       limit * gsl_cdf_ugaussian_P((mu - log(limit)) / sigma);
 }
 
 static double gamma_quantile(const void *state, double p)
@@ -84,6 +103,14 @@ static double gamma_quantile(const void *state, double p)
 	return bounded(s, gsl_cdf_gamma_Pinv(p, shape, s->mean / shape));
 }
 
+static double gamma_excess(const void *state, double limit)
+{
+	const struct state *s = state;
+	double shape = 1 / (s->cv * s->cv), scale = s->mean / shape;
+
+	return s->mean * gsl_cdf_gamma_Q(limit, shape + 1, scale) - limit * gsl_cdf_gamma_Q(limit, shape, scale);
+}
+
 /* How often a thing is done that goes on with the same chance each time: 1, 2, ... */
 static double geometric_quantile(const void *state, double p)
 {
@@ -92,6 +119,15 @@ static double geometric_quantile(const void *state, double p)
 	if (s->mean <= 1)
 		return bounded(s, 1);
 	return bounded(s, ceil(log1p(-p) / log1p(-1 / s->mean)));
+}
+
+/* Linear between whole numbers, at which it has no memory. */
+static double geometric_excess(const void *state, double limit)
+{
+	const struct state *s = state;
+	double below = floor(limit), stay = 1 - 1 / s->mean;
+
+	return pow(stay, below) * (s->mean - (limit - below));
 }
 
 /* --- values whose cumulative weights are listed ------------------------------------------------------------------- */
@@ -184,16 +220,16 @@ const struct kv_distribution_kind kv_distribution_kinds[] = {
 	{KIND("uniform", "all values between two equally likely", PARAM(min, 0, 1e18, "0", "smallest value"),
 	      PARAM(max, 0, 1e18, "1", "largest value")), .prepare = prepare_bounds, .quantile = uniform_quantile},
 	{KIND("exponential", "memoryless", PARAM(mean, 1e-9, 1e18, "1", "mean, before bounds"), BOUNDS),
-	 .prepare = prepare_bounds, .quantile = exponential_quantile},
+	 .prepare = prepare_bounds, .quantile = exponential_quantile, .excess = exponential_excess},
 	{KIND("lognormal", "long tail, as most lengths have", PARAM(mean, 1e-9, 1e18, "1", "mean, before bounds"),
 	      PARAM(cv, 1e-3, 100, "1", "standard deviation over mean"), BOUNDS),
-	 .prepare = prepare_bounds, .quantile = lognormal_quantile},
+	 .prepare = prepare_bounds, .quantile = lognormal_quantile, .excess = lognormal_excess},
 	{KIND("gamma", "tail between exponential and none", PARAM(mean, 1e-9, 1e18, "1", "mean, before bounds"),
 	      PARAM(cv, 1e-2, 30, "1", "standard deviation over mean"), BOUNDS),
-	 .prepare = prepare_bounds, .quantile = gamma_quantile},
+	 .prepare = prepare_bounds, .quantile = gamma_quantile, .excess = gamma_excess},
 	{KIND("geometric", "1, 2, 3, ...: goes on with the same chance each time", PARAM(mean, 1, 1e9, "1",
 	 "mean, before bounds"),
-	      BOUNDS), .prepare = prepare_bounds, .quantile = geometric_quantile},
+	      BOUNDS), .prepare = prepare_bounds, .quantile = geometric_quantile, .excess = geometric_excess},
 	{KIND("zipf", "1, 2, 3, ..., n with weights 1/k^exponent", PARAM(exponent, 0, 20, "1", "0 is uniform"),
 	      PARAM(largest, 1, 1e7, "100", "n"), BOUNDS),
 	 .prepare = prepare_zipf, .quantile = zipf_quantile, .release = release_sorted},
@@ -362,6 +398,29 @@ void kv_draw_pair(const struct kv_draw *first, const struct kv_draw *second, dou
 	}
 	*first_value = kv_draw_quantile(first, p);
 	*second_value = kv_draw_quantile(second, q);
+}
+
+bool kv_draw_means(const struct kv_draw *draw, size_t part, double floor, double *given, double *actual)
+{
+	const struct kv_distribution_kind *kind = draw->parts[part].kind;
+	const struct state *s = draw->parts[part].state;
+	double least = fmax(s->min, floor), most = fmax(s->max, floor);
+
+	if (kind->excess == NULL)
+		return false;
+	*given = s->mean;
+	*actual = least + kind->excess(s, least) - kind->excess(s, most);
+	return true;
+}
+
+double kv_draw_largest(const struct kv_draw *draw)
+{
+	double largest = 0;
+
+	for (size_t i = 0; i < draw->count; i++)
+		if (draw->parts[i].share > 0)
+			largest = fmax(largest, draw->parts[i].kind->quantile(draw->parts[i].state, inside(1)));
+	return largest;
 }
 
 uint32_t kv_draw_whole(double value, uint32_t minimum, uint32_t maximum)

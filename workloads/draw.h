@@ -6,6 +6,7 @@
 #ifndef KV_WORKLOADS_DRAW_H
 #define KV_WORKLOADS_DRAW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <gsl/gsl_rng.h>
@@ -22,6 +23,8 @@ struct kv_distribution_kind {
 	/* Checks what ranges cannot and prepares; may be NULL. */
 	int (*prepare)(void *state, const char *folder, struct kv_error *err);
 	double (*quantile)(const void *state, double p);  /* 0 < p < 1 */
+	/* Mean of what values exceed the limit by, before bounds: 0 <= limit. NULL where no mean is given. */
+	double (*excess)(const void *state, double limit);
 	void (*release)(void *state);   /* may be NULL */
 };
 
@@ -50,6 +53,12 @@ double kv_draw_next(const struct kv_draw *draw, gsl_rng *rng);
 /* Two at once whose normal scores have this correlation; with 0, each depends on its own source alone. */
 void kv_draw_pair(const struct kv_draw *first, const struct kv_draw *second, double correlation, gsl_rng *first_rng,
                   gsl_rng *second_rng, double *first_value, double *second_value);
+
+/* The mean that this part of the draw was given, and the one that it has when values outside its bounds become these
+ * and values below `floor` become that. False where it was given none. */
+bool kv_draw_means(const struct kv_draw *draw, size_t part, double floor, double *given, double *actual);
+/* No value is above this. */
+double kv_draw_largest(const struct kv_draw *draw);
 
 /* Rounded to the nearest whole number within the range. */
 uint32_t kv_draw_whole(double value, uint32_t minimum, uint32_t maximum);

@@ -229,6 +229,8 @@ int kv_trace_accept(struct kv_trace *trace);
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name);
 /* Counts a key that the format does not know; it is not an error. */
 void kv_trace_unknown_key(struct kv_trace *trace);
+/* A sentence that users are told with what is printed of the trace and of its runs. */
+void kv_trace_note(struct kv_trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Counts block ids that the reader has found to stand for two lengths, where rows do not name them as blocks. */
 void kv_trace_uneven_blocks(struct kv_trace *trace, uint64_t count);
 /* No row that is still to come can matter (a range of rows was asked for and has been read). */

@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,16 +182,66 @@ static void fill_pool(const struct reader *r, struct kv_pool *pool, uint64_t cou
 	gsl_rng_free(lengths);
 }
 
+/* --- what descriptions get wrong ---------------------------------------------------------------------------------- */
+
+#define TOLD_DIFFERENCE 0.01
+
+/* Tells where bounds change a mean that was asked for; values below `floor` become that. */
+static void note_means(const struct reader *r, const char *mapping, const char *key, const struct kv_draw *draw,
+                       double floor)
+{
+	double given, actual;
+
+	for (size_t i = 0; i < draw->count; i++)
+		if (kv_draw_means(draw, i, floor, &given, &actual) && fabs(actual - given) > TOLD_DIFFERENCE * given)
+			kv_trace_note(r->trace, "stream %s: %s%s has a mean of %.4g, not %.4g, as its bounds cut it",
+			              r->stream->name, mapping, key, actual, given);
+}
+
+/* A key that nothing would read for want of what it needs. */
+static int refuse_without(const struct reader *r, const struct kv_node *mapping, const char *key, bool present,
+                          const char *needed)
+{
+	const struct kv_node *node = kv_node_get(mapping, key);
+
+	if (node == NULL || present)
+		return 0;
+	return kv_node_fail(node, KV_EXIT_USAGE, r->err, "changes nothing without %s: give that too, or leave it out",
+	                    needed);
+}
+
+/* What is rounded to at least 1 must be able to reach it. */
+static int refuse_nothing(const struct reader *r, const struct kv_node *mapping, const char *key,
+                          const struct kv_draw *draw)
+{
+	if (kv_draw_largest(draw) >= 0.5)
+		return 0;
+	return kv_node_fail(kv_node_get(mapping, key), KV_EXIT_USAGE, r->err, "is 0; allowed: at least 1");
+}
+
 /* --- parts of a stream -------------------------------------------------------------------------------------------- */
 
-static int read_turns(const struct kv_node *mapping, struct kv_load_turns *turns, struct kv_error *err)
+/* prefix: what the mapping is called in notes. */
+static int read_turns(const struct reader *r, const struct kv_node *mapping, const char *prefix,
+                      struct kv_load_turns *turns)
 {
-	if (read_draw(mapping, "turns", "1", &turns->turns, err) != 0 ||
-	    read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", &turns->message, err) != 0 ||
-	    read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", &turns->output, err) != 0 ||
-	    read_draw(mapping, "think", "lognormal,mean=20,cv=1", &turns->think, err) != 0)
+	if (read_draw(mapping, "turns", "1", &turns->turns, r->err) != 0 ||
+	    read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", &turns->message, r->err) != 0 ||
+	    read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", &turns->output, r->err) != 0 ||
+	    read_draw(mapping, "think", "lognormal,mean=20,cv=1", &turns->think, r->err) != 0 ||
+	    refuse_nothing(r, mapping, "turns", &turns->turns) != 0 ||
+	    refuse_nothing(r, mapping, "message", &turns->message) != 0)
 		return -1;
-	return read_double(mapping, "correlation", -1, 1, &turns->correlation, err);
+	note_means(r, prefix, "turns", &turns->turns, 1);
+	note_means(r, prefix, "message", &turns->message, 1);
+	note_means(r, prefix, "output", &turns->output, 0);
+	note_means(r, prefix, "think", &turns->think, 0);
+	return read_double(mapping, "correlation", -1, 1, &turns->correlation, r->err);
+}
+
+static bool has_later_turns(const struct kv_load_turns *turns)
+{
+	return kv_draw_largest(&turns->turns) >= 1.5;
 }
 
 static int read_system(const struct reader *r)
@@ -202,8 +253,11 @@ static int read_system(const struct reader *r)
 
 	if (node == NULL)
 		return 0;
-	if (EXPECT_KEYS(node, r->err, "tokens", "per") != 0 ||
-	    read_count(node, "tokens", 1, KV_TOKENS_MAX, &tokens, r->err) != 0 ||
+	if (EXPECT_KEYS(node, r->err, "tokens", "per") != 0)
+		return -1;
+	if (kv_node_get(node, "tokens") == NULL)
+		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "needs tokens");
+	if (read_count(node, "tokens", 1, KV_TOKENS_MAX, &tokens, r->err) != 0 ||
 	    read_choice(node, "per", per, &choice, r->err) != 0)
 		return -1;
 	r->stream->system_tokens = (uint32_t)tokens;
@@ -225,8 +279,13 @@ static int read_pool(const struct reader *r, const struct kv_node *node, struct 
 	if (read_count(node, "count", 1, 10000000, &count, r->err) != 0 ||
 	    read_double(node, "popularity", 0, 20, &popularity, r->err) != 0)
 		return -1;
-	if (has_tokens)
+	if (has_tokens) {
 		status = read_draw(node, "tokens", "1", &tokens, r->err);
+		if (status == 0)
+			status = refuse_nothing(r, node, "tokens", &tokens);
+		if (status == 0)
+			note_means(r, "", purpose, &tokens, 1);
+	}
 	if (status == 0)
 		fill_pool(r, pool, count, popularity, has_tokens ? &tokens : NULL, purpose);
 	kv_draw_fini(&tokens);
@@ -311,8 +370,10 @@ static int read_subagents(const struct reader *r)
 	    read_fraction(node, "share", &r->stream->subagent_share, r->err) != 0 ||
 	    read_count(node, "system_tokens", 0, KV_TOKENS_MAX, &system, r->err) != 0)
 		return -1;
+	if (kv_node_get(node, "share") == NULL)
+		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "needs share");
 	r->stream->subagent_system = (uint32_t)system;
-	return read_turns(node, &r->stream->subagent, r->err);
+	return read_turns(r, node, "subagents.", &r->stream->subagent);
 }
 
 static bool has_content(const struct kv_load_stream *stream, const char *name)
@@ -375,6 +436,7 @@ static int read_shared_prefix(const struct reader *r)
 {
 	static const char *const names[] = {"gsp_num_groups", "gsp_prompts_per_group", "gsp_system_prompt_len",
 	                                    "gsp_question_len", "gsp_output_len"};
+	static const char *const replaced[] = {"documents", "message", "output"};
 	uint64_t values[] = {64, 16, 2048, 128, 256};
 	struct kv_load_stream *stream = r->stream;
 	struct kv_draw tokens;
@@ -388,9 +450,10 @@ static int read_shared_prefix(const struct reader *r)
 	}
 	if (!any)
 		return 0;
-	if (stream->documents.count > 0)
-		return kv_node_fail(kv_node_get(r->node, "documents"), KV_EXIT_USAGE, r->err,
-		                    "gsp_... and documents exclude each other");
+	for (int i = 0; i < 3; i++)
+		if (kv_node_get(r->node, replaced[i]) != NULL)
+			return kv_node_fail(kv_node_get(r->node, replaced[i]), KV_EXIT_USAGE, r->err,
+			                    "gsp_... and %s exclude each other", replaced[i]);
 	snprintf(text, sizeof text, "%" PRIu64, values[2]);
 	kv_draw_parse(&tokens, text, "", r->err);
 	fill_pool(r, &stream->documents, values[0], 0, &tokens, "document lengths");
@@ -432,7 +495,7 @@ static int read_arrivals(const struct reader *r)
 	struct kv_load_stream *stream = r->stream;
 	const struct kv_node *arrivals = kv_node_get(r->node, "arrivals");
 	bool single = kv_node_get(r->node, "turns") == NULL && stream->subagent_share == 0;
-	uint64_t total = stream->deck != NULL ? stream->deck_size : stream->requests;
+	uint64_t total = stream->deck != NULL ? kv_min(stream->deck_size, stream->requests) : stream->requests;
 
 	if (arrivals == NULL)
 		return kv_node_fail(r->node, KV_EXIT_USAGE, r->err, "stream %s needs arrivals", stream->name);
@@ -449,6 +512,26 @@ static int read_arrivals(const struct reader *r)
 	return 0;
 }
 
+/* Keys that are read and then looked at by nobody. */
+static int refuse_dead_keys(const struct reader *r)
+{
+	const struct kv_load_stream *stream = r->stream;
+	const struct kv_node *system = kv_node_get(r->node, "system"), *node = r->node;
+	bool turns = has_later_turns(&stream->turns), tenants = stream->tenants.count > 0;
+	bool closed = kv_arrivals_clients(&stream->arrivals) > 0;
+
+	if (refuse_without(r, node, "think", turns, "turns above 1") != 0 ||
+	    refuse_without(r, node, "subagents", turns, "turns above 1") != 0 ||
+	    refuse_without(r, node, "order", stream->chunks.count > 0, "chunks") != 0 ||
+	    refuse_without(r, node, "pause", closed, "arrivals: closed") != 0)
+		return -1;
+	if (system != NULL && stream->system_per_tenant && refuse_without(r, system, "per", tenants, "tenants") != 0)
+		return -1;
+	if (stream->salt == KV_SALT_TENANT)
+		return refuse_without(r, node, "salt", tenants || stream->tenant != NULL, "a tenant or tenants");
+	return 0;
+}
+
 static int read_stream(const struct reader *r)
 {
 	static const char *const orders[] = {"stable-first", "variable-first", NULL};
@@ -457,23 +540,25 @@ static int read_stream(const struct reader *r)
 	unsigned order = 0;
 
 	make_sources(r);
-	if (read_limits(r) != 0 || read_turns(r->node, &stream->turns, r->err) != 0 ||
+	if (read_limits(r) != 0 || read_turns(r, r->node, "", &stream->turns) != 0 ||
 	    read_draw(r->node, "pause", "0", &stream->pause, r->err) != 0 ||
 	    read_draw(r->node, "retrieval", "0", &stream->retrieval, r->err) != 0 ||
-	    read_count(r->node, "max_tokens", 0, KV_TOKENS_MAX, &max_tokens, r->err) != 0 ||
+	    read_count(r->node, "max_tokens", 1, KV_TOKENS_MAX, &max_tokens, r->err) != 0 ||
 	    read_count(r->node, "priority", 0, 1000000, &priority, r->err) != 0 ||
 	    read_choice(r->node, "order", orders, &order, r->err) != 0)
 		return -1;
 	stream->max_tokens = (uint32_t)max_tokens;
 	stream->priority = (int64_t)priority;
 	stream->variable_first = order == 1;
+	note_means(r, "", "pause", &stream->pause, 0);
+	note_means(r, "", "retrieval", &stream->retrieval, 0);
 	if (kv_node_get(r->node, "deadline") != NULL &&
 	    read_draw(r->node, "deadline", "0", &stream->deadline, r->err) != 0)
 		return -1;
 	if (read_system(r) != 0 || read_documents(r) != 0 || read_shots(r) != 0 || read_chunks(r) != 0 ||
 	    read_tenants(r) != 0 || read_subagents(r) != 0 || read_shared_prefix(r) != 0 || read_revisions(r) != 0)
 		return -1;
-	return read_arrivals(r);
+	return read_arrivals(r) != 0 ? -1 : refuse_dead_keys(r);
 }
 
 static int expect_stream_keys(const struct kv_node *node, bool is_root, struct kv_error *err)
@@ -533,6 +618,9 @@ int kv_load_read(struct kv_load *load, struct kv_node *tree, struct kv_trace *tr
 	r.root = r.node = find_description(tree);
 	if (kv_node_expect(r.root, KV_NODE_MAPPING, KV_EXIT_USAGE, err) != 0)
 		return -1;
+	if (kv_node_get(r.root, "workload") != NULL)
+		return kv_node_fail(kv_node_get(r.root, "workload"), KV_EXIT_USAGE, err,
+		                    "has no generate: this scenario replays a trace");
 	streams = kv_node_get(r.root, "streams");
 	if (streams == NULL) {
 		load->streams = kv_calloc(1, sizeof *load->streams);

@@ -29,8 +29,9 @@ const struct kv_format kv_format_mooncake = {
 	.rules = "Times are milliseconds. An id stands for a block of 512 tokens and everything before it; a prompt "
 	         "has one id for every 512 tokens and one for the rest, and any other number of ids is an error. Ids "
 	         "are global and keep 64 bits; one that is partial in one row and full in another agrees as far as "
-	         "both go, is counted and warned of, as is one that stands behind two different ids. Rows are whole requests: earlier turns are inside. Rows without hash_ids are unique "
-	         "prompts; a row without prompt tokens is an error.",
+	         "both go, is counted and warned of, as is one that stands behind two different ids. Rows are whole "
+	         "requests: earlier turns are inside. Rows without hash_ids are unique prompts; a row without prompt "
+	         "tokens is an error.",
 	.detect = detect,
 	.open = open_mooncake,
 	.params_size = sizeof(struct kv_block_id_params),

@@ -14,6 +14,7 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/random.h"
+#include "sim/base/remarks.h"
 #include "workloads/block_watch.h"
 #include "workloads/dependents.h"
 #include "workloads/files.h"
@@ -31,6 +32,7 @@ struct kv_trace {
 	struct kv_error error;          /* what stopped the reader */
 	bool stopped;
 	unsigned flags;                 /* that the reader declared */
+	struct kv_remarks notes;        /* of the reader */
 	struct kv_row row;
 	uint64_t next_index;
 	struct kv_block_watch blocks;
@@ -308,6 +310,17 @@ gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name)
 void kv_trace_unknown_key(struct kv_trace *trace)
 {
 	trace->counts.unknown_keys++;
+}
+
+void kv_trace_note(struct kv_trace *trace, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	kv_remark(&trace->notes, "%s", text);
 }
 
 void kv_trace_uneven_blocks(struct kv_trace *trace, uint64_t count)
@@ -682,6 +695,8 @@ int kv_trace_read_rows(const char *path, const struct kv_trace_options *options,
 	trace->tap = tap;
 	trace->row.keeps_names = true;
 	status = look_ahead(trace, err);
+	if (status == 0 && tap->end != NULL)
+		tap->end(tap, trace);
 	kv_trace_close(trace);
 	return status;
 }
@@ -700,6 +715,7 @@ void kv_trace_close(struct kv_trace *trace)
 	kv_sent_rows_fini(&trace->sent);
 	kv_window_fini(&trace->window);
 	kv_block_watch_fini(&trace->blocks);
+	kv_remarks_fini(&trace->notes);
 	if (trace->gaps != NULL)
 		gsl_rng_free(trace->gaps);
 	free(trace->params);
@@ -757,36 +773,45 @@ static const char *doubt_times(const struct kv_trace_counts *counts)
 	if (counts->emitted < 50 || span <= 0 || counts->dependent_rows > 0)
 		return NULL;
 	if (rate < 0.005)
-		return "less than one request in 200 s: are milliseconds taken for seconds?";
+		return "the trace has less than one request in 200 s: are milliseconds taken for seconds?";
 	if (rate > 2000)
-		return "more than 2,000 requests a second: are seconds taken for milliseconds?";
+		return "the trace has more than 2,000 requests a second: are seconds taken for milliseconds?";
 	return NULL;
 }
 
 static const char *doubt_lengths(const struct kv_trace_counts *counts)
 {
-	return counts->uneven_blocks > 0 ? "block ids that stand for two lengths, taken to agree as far as both go: is the "
-	                                   "block size right?" : NULL;
+	if (counts->uneven_blocks == 0)
+		return NULL;
+	return "the trace has block ids that stand for two lengths, taken to agree as far as both go: is the block "
+	       "size right?";
 }
 
 static const char *doubt_places(const struct kv_trace_counts *counts)
 {
-	return counts->misplaced_blocks > 0 ? "block ids behind two different ones, shared only as far as prompts agree from "
-	                                      "the beginning: are they hashes of all that precedes them?" : NULL;
+	if (counts->misplaced_blocks == 0)
+		return NULL;
+	return "the trace has block ids behind two different ones, shared only as far as prompts agree from the "
+	       "beginning: are they hashes of all that precedes them?";
 }
 
-const char *kv_trace_doubt(struct kv_trace *trace, unsigned number)
+const char *kv_trace_remark(struct kv_trace *trace, size_t number)
 {
-	static const char *(*const doubts[])(const struct kv_trace_counts *) = {doubt_times, doubt_lengths, doubt_places};
+	static const char *(*const doubts[])(const struct kv_trace_counts *) = {
+		doubt_times, doubt_lengths, doubt_places
+	};
 	const struct kv_trace_counts *counts = kv_trace_counts(trace);
-	const char *doubt = NULL;
-	unsigned found = 0;
+	size_t left = number - trace->notes.count;
 
-	for (size_t i = 0; i < sizeof doubts / sizeof *doubts && found <= number; i++) {
-		doubt = doubts[i](counts);
-		found += doubt != NULL;
+	if (number < trace->notes.count)
+		return trace->notes.text[number];
+	for (size_t i = 0; i < sizeof doubts / sizeof *doubts; i++) {
+		const char *doubt = doubts[i](counts);
+
+		if (doubt != NULL && left-- == 0)
+			return doubt;
 	}
-	return found > number ? doubt : NULL;
+	return NULL;
 }
 
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)

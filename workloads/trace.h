@@ -51,6 +51,8 @@ struct kv_trace_tap {
 	int (*begin)(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_error *err);
 	/* A row that is not left out; its arrival is KV_TIME_NONE where it only depends on others. */
 	int (*row)(struct kv_trace_tap *tap, const struct kv_row *row, struct kv_error *err);
+	/* Called behind the last row; not after an error. May be NULL. */
+	void (*end)(struct kv_trace_tap *tap, struct kv_trace *trace);
 };
 
 struct kv_trace_counts {
@@ -92,10 +94,10 @@ const struct kv_format *kv_trace_format(const struct kv_trace *trace);
 unsigned kv_trace_flags(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace);
-/* What is doubtful once all has been read, from the first (0) on; NULL behind the last: a trace that lasts about a
- * thousand times too long or too short for its number of requests, as when milliseconds are taken for seconds; block ids
- * that are no chain hashes of blocks of this size. */
-const char *kv_trace_doubt(struct kv_trace *trace, unsigned number);
+/* A sentence for the user, from the first (0) on; NULL behind the last. What the reader notes, and once all has been
+ * read what is doubtful: a trace that lasts about a thousand times too long or too short for its number of requests, as when
+ * milliseconds are taken for seconds; block ids that are no chain hashes of blocks of this size. */
+const char *kv_trace_remark(struct kv_trace *trace, size_t number);
 /* See kv_input_fingerprint: reads the rest of the file; no request can be had afterwards. */
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);
 

@@ -336,11 +336,11 @@ static void print_warnings(const struct run *run, size_t first)
 static void note_run(struct run *run)
 {
 	size_t before = run->deployment.warnings.count;
-	const char *doubt;
+	const char *remark;
 
 	kv_deployment_note_run(&run->deployment);
-	for (unsigned i = 0; (doubt = kv_trace_doubt(run->trace, i)) != NULL; i++)
-		kv_remark(&run->deployment.warnings, "the trace has %s", doubt);
+	for (size_t i = 0; (remark = kv_trace_remark(run->trace, i)) != NULL; i++)
+		kv_remark(&run->deployment.warnings, "%s", remark);
 	run->info.warnings = (const char *const *)run->deployment.warnings.text;
 	run->info.warning_count = run->deployment.warnings.count;
 	print_warnings(run, before);

@@ -188,6 +188,15 @@ static int begin(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_err
 	return 0;
 }
 
+static void print_remarks(struct kv_trace_tap *tap, struct kv_trace *trace)
+{
+	const char *remark;
+
+	(void)tap;
+	for (size_t i = 0; (remark = kv_trace_remark(trace, i)) != NULL; i++)
+		fprintf(stderr, "kvsim: warning: %s\n", remark);
+}
+
 static void converter_fini(struct converter *self)
 {
 	free(self->ids.text);
@@ -207,7 +216,7 @@ static struct kv_output *open_output(const char *path, struct kv_error *err)
 int kv_trace_file_convert(const char *path, const struct kv_trace_options *options, const char *out,
                           struct kv_error *err)
 {
-	struct converter self = {.tap = {.begin = begin, .row = write_row}};
+	struct converter self = {.tap = {.begin = begin, .row = write_row, .end = print_remarks}};
 	int status = -1;
 
 	self.out = open_output(out, err);

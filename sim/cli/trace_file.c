@@ -138,7 +138,7 @@ static void print_seconds(struct kv_output *out, const char *label, kv_time time
 void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file, struct kv_trace *trace)
 {
 	const struct kv_trace_counts *counts = kv_trace_counts(trace);
-	const char *doubt;
+	const char *remark;
 
 	kv_trace_file_print_text(out, "File", "%s", file->path);
 	kv_trace_file_print_text(out, "Format", "%s (%s)", kv_trace_format(trace)->name,
@@ -167,8 +167,8 @@ void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file
 		kv_trace_file_print_text(out, "Prefix identity", "yes, in %" PRIu64 " requests", counts->named_rows);
 	else
 		kv_trace_file_print_text(out, "Prefix identity", "no: every prompt is replayed as unique");
-	for (unsigned i = 0; (doubt = kv_trace_doubt(trace, i)) != NULL; i++)
-		kv_trace_file_print_text(out, "Warning", "%s", doubt);
+	for (size_t i = 0; (remark = kv_trace_remark(trace, i)) != NULL; i++)
+		kv_trace_file_print_text(out, "Warning", "%s", remark);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
@@ -196,10 +196,10 @@ static json_t *left_out_json(const struct kv_trace_counts *counts)
 static json_t *warnings_json(struct kv_trace *trace)
 {
 	json_t *warnings = json_array();
-	const char *doubt;
+	const char *remark;
 
-	for (unsigned i = 0; (doubt = kv_trace_doubt(trace, i)) != NULL; i++)
-		json_array_append_new(warnings, json_string(doubt));
+	for (size_t i = 0; (remark = kv_trace_remark(trace, i)) != NULL; i++)
+		json_array_append_new(warnings, json_string(remark));
 	return warnings;
 }
 

@@ -69,6 +69,6 @@ cat >"$scratch/tails.jsonl" <<END
 END
 lines 'an id that is partial in one row and full in another' "$scratch/tails.jsonl" 'Ids of two lengths 1' \
 	'Tokens 612 of 1636 0.3741 612 of 1024 0.5977' \
-	'Warning block ids that stand for two lengths, taken to agree as far as both go: is the block size right?'
+	'Warning the trace has block ids that stand for two lengths, taken to agree as far as both go: is the block size right?'
 
 finish
