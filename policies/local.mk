@@ -32,6 +32,7 @@ libkvsim_a_SOURCES += \
 	%D%/policies.h \
 	%D%/preemption/fewest_outputs.c \
 	%D%/preemption/latest.c \
+	%D%/preemption/mode.h \
 	%D%/preemption/priority.c \
 	%D%/prefix/block_hash.c \
 	%D%/prefix/none.c \

@@ -15,6 +15,23 @@ enum kv_cache_scope { KV_SCOPE_GLOBAL, KV_SCOPE_TENANT, KV_SCOPE_REQUEST };
 /* prefix_cache_retention_interval: which content of windowed groups stays findable (vLLM, engine-semantics 1.10). */
 #define KV_RETAIN_ALL UINT64_MAX  /* None: every full block; 0: prompt end and junction only */
 
+/* Host memory that preemption by swap copies blocks to, per rank: ranks copy their parts side by side. */
+struct kv_swap_space {
+	uint64_t blocks;                  /* of the pool's size each; 0 = nothing is swapped */
+	uint64_t block_bytes;
+	uint64_t bandwidth;               /* bytes per second, one direction; UINT64_MAX = copies take no time */
+};
+
+/* To the nearest nanosecond. */
+static inline kv_time kv_swap_time(const struct kv_swap_space *space, uint64_t blocks)
+{
+	kv_integral bytes = (kv_integral)blocks * space->block_bytes;
+
+	if (blocks == 0 || space->bandwidth == UINT64_MAX)
+		return 0;
+	return (kv_time)((bytes * KV_SECOND + space->bandwidth / 2) / space->bandwidth);
+}
+
 struct kv_engine_config {
 	uint32_t block_size;              /* tokens, all groups */
 	uint64_t usable_blocks;           /* the pool: without the null block */
@@ -35,6 +52,7 @@ struct kv_engine_config {
 	uint32_t default_max_tokens;      /* KV_TOKENS_UNSET = max_model_len - prompt */
 	bool default_max_tokens_is_output;/* --default-max-tokens output: makes reserving policies oracles */
 	uint32_t max_concurrency;         /* client-side cap on requests in flight; 0 = none */
+	struct kv_swap_space swap;
 	kv_time frontend;                 /* front-end time of each request between sent and queued */
 	struct kv_policy_use policy[KV_POLICY_KINDS];
 	const struct kv_latency *latency;

@@ -48,7 +48,7 @@ struct kv_request_view {
 enum kv_moment {
 	KV_QUEUED,     /* entered the queue, for the first time */
 	KV_ADMITTED,   /* for the first time or after a preemption */
-	KV_PREEMPTED,  /* lost its blocks, about to be queued again */
+	KV_PREEMPTED,  /* loses its blocks, about to be queued again */
 	KV_COMPLETED,  /* finished */
 	KV_GIVEN_UP    /* dropped */
 };
@@ -143,9 +143,11 @@ struct kv_scheduling_hooks {
 	void (*note)(void *state, enum kv_moment moment, const struct kv_request_view *request);
 };
 
-/* The running request with the largest rank is the victim; ties: the larger index. NULL: the latest admitted. */
 struct kv_preemption_hooks {
+	/* The running request with the largest rank is the victim; ties: the larger index. NULL: the latest admitted. */
 	struct kv_rank (*victim_rank)(const void *state, const struct kv_request_view *request);
+	/* Its blocks are copied to host memory, while that has room, instead of being computed again. NULL: never. */
+	bool (*swaps)(const void *state);
 };
 
 struct kv_prefix_hooks {
@@ -240,6 +242,14 @@ struct kv_policy_use {
 	const struct kv_policy *policy;
 	void *state;
 };
+
+/* Whether this preemption policy copies to host memory. */
+static inline bool kv_policy_swaps(const struct kv_policy_use *preemption)
+{
+	const struct kv_preemption_hooks *hooks = &preemption->policy->hooks.preemption;
+
+	return hooks->swaps != NULL && hooks->swaps(preemption->state);
+}
 
 /* The one list, ended by NULL: policies/registry.c. */
 extern const struct kv_policy *const kv_policy_registry[];

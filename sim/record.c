@@ -5,8 +5,8 @@
 const char *kv_event_name(enum kv_event_kind kind)
 {
 	static const char *const names[KV_EVENT_KINDS] = {
-		"arrive", "refuse", "drop", "admit", "schedule", "preempt", "first_token",
-		"finish", "evict", "expire", "delete", "stall", "livelock"
+		"arrive", "refuse", "drop", "admit", "schedule", "preempt", "swap_out", "swap_in",
+		"first_token", "finish", "evict", "expire", "delete", "stall", "livelock"
 	};
 
 	return names[kind];

@@ -17,9 +17,12 @@ enum kv_event_kind {
 	KV_EVENT_ARRIVE,       /* tokens = prompt; at the trace's arrival time */
 	KV_EVENT_REFUSE,       /* tokens = prompt, detail = reason */
 	KV_EVENT_DROP,         /* tokens = prompt, detail = reason */
-	KV_EVENT_ADMIT,        /* tokens = hit, blocks = held after admission (all groups), detail = first or resume */
+	KV_EVENT_ADMIT,        /* tokens = hit, blocks = held after admission (all groups), detail = first, resume or swap_in */
 	KV_EVENT_SCHEDULE,     /* tokens = scheduled, blocks = held after */
-	KV_EVENT_PREEMPT,      /* tokens = computed tokens that are given up, blocks = held before */
+	KV_EVENT_PREEMPT,      /* tokens = computed tokens, blocks = held before; both are given up unless swap_out follows;
+	                          detail = host_full if it would, but for want of host memory */
+	KV_EVENT_SWAP_OUT,     /* tokens = computed tokens that are kept, blocks = copied to host memory */
+	KV_EVENT_SWAP_IN,      /* behind its admit; tokens = kept, blocks = copied back: those that were not found cached */
 	KV_EVENT_FIRST_TOKEN,
 	KV_EVENT_FINISH,       /* tokens = generated, blocks = held before, detail = stop or length */
 	KV_EVENT_EVICT,        /* blocks = cached blocks that this request's allocating call evicted */
@@ -60,6 +63,20 @@ enum kv_waiting_reason {
 
 const char *kv_waiting_reason_name(enum kv_waiting_reason reason);
 
+/* Preemption by swap, in requests and in blocks. At any time blocks_out = blocks_in + blocks_found + blocks_lost + blocks. */
+struct kv_swap_state {
+	/* levels */
+	uint64_t requests;      /* swapped out: of those that wait */
+	uint64_t blocks;        /* of host memory that they hold */
+	/* counters from the start of the run */
+	uint64_t outs, ins;     /* preemptions by swap, and returns from it */
+	uint64_t host_full;     /* preemptions by recompute because host memory did not suffice */
+	uint64_t blocks_out, blocks_in;
+	uint64_t blocks_found;  /* still cached on the device at a return, so not copied back */
+	uint64_t blocks_lost;   /* of requests that were dropped while swapped out */
+	uint64_t ns;            /* that steps took longer for the copies */
+};
+
 /* Levels and cumulative counters, kept current by the simulation. Slots are token positions of pinned blocks.
  * pinned + cached + free = usable blocks; filled + reserved + waste = pinned * block size. */
 struct kv_state {
@@ -75,7 +92,8 @@ struct kv_state {
 	uint64_t prefill_tokens, decode_tokens;
 	uint64_t evicted_blocks;
 	uint64_t queried_tokens, hit_tokens;                          /* first admissions */
-	uint64_t readmission_queried_tokens, readmission_hit_tokens;  /* after preemptions */
+	uint64_t readmission_queried_tokens, readmission_hit_tokens;  /* after preemptions, but for returns from swap */
+	struct kv_swap_state swap;
 };
 
 /* One engine step, told when it ends. Fields of the state are those after scheduling and before finishes. */
@@ -146,6 +164,7 @@ struct kv_request_record {
 	kv_time prefill_own;                 /* of first_token - admitted: its share, by tokens, of the steps that computed it */
 	kv_time preempted;                   /* total time between preemptions and resumptions */
 	kv_time preempted_before_first;      /* the part of it that lies before the first token */
+	kv_time swapped;                     /* the part of preempted that it was swapped out */
 	uint32_t prompt_tokens;
 	uint32_t output_tokens;              /* generated */
 	uint32_t cached_tokens;              /* hit at first admission */
@@ -153,6 +172,7 @@ struct kv_request_record {
 	uint64_t computed_tokens;            /* prompt tokens computed before the first token */
 	uint64_t recomputed_tokens;          /* tokens computed again after preemptions */
 	uint32_t preemptions;
+	uint32_t swaps;                      /* of these by swap */
 	kv_integral block_ns;                /* block nanoseconds charged to it */
 	enum kv_miss_reason miss_reason;     /* of most of the tokens that its first admission missed */
 };

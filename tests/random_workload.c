@@ -152,6 +152,16 @@ static bool is_contiguous(const struct test_workload *workload)
 	return policy->hooks.allocation.contiguous;
 }
 
+/* Blocks on demand, and all of them for good: what preemption can swap. */
+static bool is_plain(const struct test_workload *workload)
+{
+	bool plain = !is_contiguous(workload);
+
+	for (uint32_t g = 0; g < workload->config.groups; g++)
+		plain &= workload->config.group[g].kind != KV_GROUP_SLIDING_WINDOW;
+	return plain;
+}
+
 static void set_group(struct plan *plan, uint32_t group, enum kv_group_kind kind, uint32_t window)
 {
 	plan->workload->config.group[group] = (struct kv_group){
@@ -221,6 +231,20 @@ static void choose_limits(struct plan *plan)
 	                                               KV_SCOPE_TENANT, KV_SCOPE_REQUEST);
 }
 
+/* Victims go to host memory: of a few blocks, of about one request, or of any number. */
+static void choose_swap(struct plan *plan)
+{
+	struct kv_engine_config *config = &plan->workload->config;
+	uint32_t request_blocks = (uint32_t)kv_ceil_div(plan->typical, config->block_size) * config->groups;
+	char text[64];
+
+	snprintf(text, sizeof text, "%s,mode=swap", plan->workload->policy[KV_POLICY_PREEMPTION]);
+	test_workload_set_policy(plan->workload, KV_POLICY_PREEMPTION, text);
+	config->swap.blocks = PICK(plan, between(plan, 1, 4), between(plan, 1, 3 * request_blocks), 1000000);
+	config->swap.block_bytes = between(plan, 1, 10000);
+	config->swap.bandwidth = chance(plan, 20) ? UINT64_MAX : between(plan, 1000000, 1000000000);
+}
+
 /* Every aggregate of a step's work weighs enough to be seen in its duration. */
 static const struct kv_latency_setup small_model = {
 	.model = {.layers = 4, .hidden = 256, .linear_params = 1e6, .linear_bytes = 2e6, .head_params = 1e5,
@@ -262,6 +286,8 @@ static void choose_deployment(struct plan *plan)
 	choose_limits(plan);
 	if (plan->starved)
 		starve(plan);
+	if (is_plain(plan->workload) && chance(plan, 50))
+		choose_swap(plan);
 	choose_times(plan);
 	test_workload_set_caps(plan->workload);
 }

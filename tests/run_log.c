@@ -162,13 +162,16 @@ static void state_text(const void *item, char *text, size_t size)
 	snprintf(text, size,
 	         "%lld..%lld pinned=%llu cached=%llu free=%llu filled=%llu waste=%llu running=%llu waiting(blocks=%llu "
 	         "slots=%llu budget=%llu line=%llu client=%llu) in_flight=%llu arrivals=%llu finishes=%llu refusals=%llu "
-	         "preemptions=%llu steps=%llu prefill=%llu decode=%llu evicted=%llu queried=%llu hit=%llu again=%llu/%llu",
+	         "preemptions=%llu steps=%llu prefill=%llu decode=%llu evicted=%llu queried=%llu hit=%llu again=%llu/%llu "
+	         "swapped=%llu/%llu out=%llu/%llu in=%llu/%llu host_full=%llu found=%llu lost=%llu copying=%llu",
 	         (long long)l->from, (long long)l->until, u(s->pinned_blocks), u(s->cached_blocks), u(s->free_blocks),
 	         u(s->filled_slots), u(s->waste_slots), u(s->running), u(s->waiting[0]), u(s->waiting[1]),
 	         u(s->waiting[2]), u(s->waiting[3]), u(s->waiting[4]), u(s->in_flight), u(s->arrivals), u(s->finishes),
 	         u(s->refusals), u(s->preemptions), u(s->steps), u(s->prefill_tokens), u(s->decode_tokens),
 	         u(s->evicted_blocks), u(s->queried_tokens), u(s->hit_tokens), u(s->readmission_queried_tokens),
-	         u(s->readmission_hit_tokens));
+	         u(s->readmission_hit_tokens), u(s->swap.requests), u(s->swap.blocks), u(s->swap.outs), u(s->swap.blocks_out),
+	         u(s->swap.ins), u(s->swap.blocks_in), u(s->swap.host_full), u(s->swap.blocks_found), u(s->swap.blocks_lost),
+	         u(s->swap.ns));
 }
 
 static void gap_text(const void *item, char *text, size_t size)
@@ -184,17 +187,17 @@ static void record_text(const void *item, char *text, size_t size)
 
 	snprintf(text, size,
 	         "request %llu %s/%s arrival=%lld sent=%lld queued=%lld admitted=%lld first=%lld finish=%lld retrieval=%lld "
-	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld preempted=%lld (before first %lld) "
+	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld preempted=%lld (before first %lld, swapped %lld) "
 	         "prompt=%u output=%u cached=%u external=%llu "
-	         "computed=%llu recomputed=%llu preemptions=%u block_ns=%llu:%llu", u(r->index),
+	         "computed=%llu recomputed=%llu preemptions=%u swaps=%u block_ns=%llu:%llu", u(r->index),
 	         kv_status_name(r->status), r->status == KV_FINISHED || r->status == KV_REFUSED || r->reason != 0 ?
 	         kv_reason_name(r->reason) : "", (long long)r->arrival, (long long)r->sent, (long long)r->queued,
 	         (long long)r->admitted, (long long)r->first_token, (long long)r->finish, (long long)r->retrieval,
 	         (long long)r->frontend, (long long)r->queue_for[KV_WAIT_BLOCKS],
 	         (long long)r->queue_for[KV_WAIT_SEQUENCE_SLOTS], (long long)r->queue_for[KV_WAIT_TOKEN_BUDGET],
 	         (long long)r->prefill_own, (long long)r->preempted, (long long)r->preempted_before_first,
-	         r->prompt_tokens, r->output_tokens, r->cached_tokens, u(r->external_tokens), u(r->computed_tokens),
-	         u(r->recomputed_tokens), r->preemptions, u((uint64_t)(r->block_ns >> 64)), u((uint64_t)r->block_ns));
+	         (long long)r->swapped, r->prompt_tokens, r->output_tokens, r->cached_tokens, u(r->external_tokens), u(r->computed_tokens),
+	         u(r->recomputed_tokens), r->preemptions, r->swaps, u((uint64_t)(r->block_ns >> 64)), u((uint64_t)r->block_ns));
 }
 
 /* --- comparison --------------------------------------------------------------------------------------------------- */
@@ -344,6 +347,8 @@ static bool check_states(const struct run_log *log, char *text, size_t size)
 
 		if (s->pinned_blocks + s->cached_blocks + s->free_blocks != config->usable_blocks ||
 		    s->filled_slots + s->waste_slots > s->pinned_blocks * config->block_size ||
+		    s->swap.blocks > config->swap.blocks ||
+		    s->swap.blocks_out != s->swap.blocks_in + s->swap.blocks_found + s->swap.blocks_lost + s->swap.blocks ||
 		    s->running > config->max_num_seqs) {
 			state_text(&log->states[i], text, size);
 			return false;

@@ -34,7 +34,8 @@ struct arguments {
 
 /* How often the oracle met what the test is meant to meet; shared by all processes. */
 struct coverage {
-	uint64_t runs, events, finished, refused, dropped, cut, preempted, evicted, hit, stalled, livelocked, cached_again, warm;
+	uint64_t runs, events, finished, refused, dropped, cut, preempted, swapped, host_full, swap_lost,
+		swap_found, evicted, hit, stalled, livelocked, cached_again, warm;
 };
 
 static struct coverage *coverage;
@@ -50,6 +51,10 @@ static void count_coverage(const struct run_log *log)
 	coverage->dropped += final->drops;
 	coverage->cut += !log->outcome.stalled && log->outcome.unfinished > 0;
 	coverage->preempted += final->preemptions > 0;
+	coverage->swapped += final->swap.ins > 0;
+	coverage->host_full += final->swap.host_full > 0;
+	coverage->swap_lost += final->swap.blocks_lost > 0;
+	coverage->swap_found += final->swap.blocks_found > 0;
 	coverage->evicted += final->evicted_blocks > 0;
 	coverage->hit += final->hit_tokens > 0;
 	coverage->cached_again += final->readmission_hit_tokens > 0;
@@ -286,12 +291,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static void print_coverage(void)
 {
 	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused, %llu dropped; workloads with hits %llu, evictions "
-	       "%llu, preemptions %llu, hits after preemption %llu, stalls %llu, livelocks %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
+	       "%llu, preemptions %llu (swapped out and in %llu, host memory full %llu, blocks still cached at the return %llu, dropped "
+	       "while out %llu), hits after preemption %llu, stalls %llu, livelocks %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
 	       (unsigned long long)coverage->runs, (unsigned long long)coverage->events,
 	       (unsigned long long)coverage->finished, (unsigned long long)coverage->refused,
 	       (unsigned long long)coverage->dropped,
 	       (unsigned long long)coverage->hit, (unsigned long long)coverage->evicted,
-	       (unsigned long long)coverage->preempted, (unsigned long long)coverage->cached_again,
+	       (unsigned long long)coverage->preempted, (unsigned long long)coverage->swapped,
+	       (unsigned long long)coverage->host_full, (unsigned long long)coverage->swap_found,
+	       (unsigned long long)coverage->swap_lost, (unsigned long long)coverage->cached_again,
 	       (unsigned long long)coverage->stalled, (unsigned long long)coverage->livelocked,
 	       (unsigned long long)coverage->cut, (unsigned long long)coverage->warm);
 }

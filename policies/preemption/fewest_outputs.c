@@ -2,7 +2,7 @@
  * to its end. It looks at whole requests; the engine goes on until the step fits, as with every policy. */
 #include "config.h"
 
-#include "policies/policies.h"
+#include "policies/preemption/mode.h"
 
 static struct kv_rank victim_rank(const void *state, const struct kv_request_view *request)
 {
@@ -13,7 +13,9 @@ static struct kv_rank victim_rank(const void *state, const struct kv_request_vie
 const struct kv_policy kv_preemption_fewest_outputs = {
 	.kind = KV_POLICY_PREEMPTION,
 	.name = "fewest-outputs",
-	.summary = "fewest outputs, then the longest prompt loses; recompute",
+	.summary = "fewest outputs, then the longest prompt loses",
 	.source = "SGLang of 2026-07, retract_decode",
-	.hooks.preemption = {.victim_rank = victim_rank},
+	.state_size = sizeof(struct kv_preemption_mode),
+	.params = kv_preemption_mode_params,
+	.hooks.preemption = {.victim_rank = victim_rank, .swaps = kv_preemption_mode_swaps},
 };

@@ -1,12 +1,14 @@
 /* The latest admitted request loses (vLLM under fcfs). */
 #include "config.h"
 
-#include "policies/policies.h"
+#include "policies/preemption/mode.h"
 
 const struct kv_policy kv_preemption_latest = {
 	.kind = KV_POLICY_PREEMPTION,
 	.name = "latest",
-	.summary = "the latest admitted request loses; recompute",
+	.summary = "the latest admitted request loses",
 	.source = "vLLM V1, fcfs",
-	.hooks.preemption = {.victim_rank = NULL},
+	.state_size = sizeof(struct kv_preemption_mode),
+	.params = kv_preemption_mode_params,
+	.hooks.preemption = {.victim_rank = NULL, .swaps = kv_preemption_mode_swaps},
 };

@@ -1,7 +1,7 @@
 /* The running request with the largest (priority value, arrival) loses (vLLM under the priority policy). */
 #include "config.h"
 
-#include "policies/policies.h"
+#include "policies/preemption/mode.h"
 
 static struct kv_rank victim_rank(const void *state, const struct kv_request_view *request)
 {
@@ -12,7 +12,9 @@ static struct kv_rank victim_rank(const void *state, const struct kv_request_vie
 const struct kv_policy kv_preemption_priority = {
 	.kind = KV_POLICY_PREEMPTION,
 	.name = "priority",
-	.summary = "the least important, then latest arrived request loses; recompute",
+	.summary = "the least important, then latest arrived request loses",
 	.source = "vLLM V1, priority",
-	.hooks.preemption = {.victim_rank = victim_rank},
+	.state_size = sizeof(struct kv_preemption_mode),
+	.params = kv_preemption_mode_params,
+	.hooks.preemption = {.victim_rank = victim_rank, .swaps = kv_preemption_mode_swaps},
 };

@@ -176,6 +176,7 @@ void kv_engine_deliver(struct kv_engine *engine, kv_time now)
 			emitted += settle_special(engine, engine->scheduled[i], now);
 	engine->tokens_emitted += emitted;
 	engine->busy += now - engine->step_start;
+	engine->state.swap.ns += (uint64_t)kv_swap_time(&engine->config->swap, engine->copied_blocks);
 	engine->state.steps += engine->step_tokens > 0;
 	engine->state.prefill_tokens += engine->step_prefill_tokens;
 	engine->state.decode_tokens += engine->step_tokens - engine->step_prefill_tokens;

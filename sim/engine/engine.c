@@ -24,6 +24,7 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 	engine->caching = config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled;
 	engine->store = kv_store_for(config);
 	engine->token_slots = engine->store->one_slot ? 1 : config->groups;
+	engine->swaps = kv_policy_swaps(&config->policy[KV_POLICY_PREEMPTION]);
 	engine->verdicts_change = config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.reserve != NULL ||
 	                          config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder != KV_REORDER_NEVER;
 	engine->window = UINT32_MAX;
@@ -195,6 +196,7 @@ static void begin_step(struct kv_engine *engine, kv_time now)
 	engine->budget = engine->config->max_num_batched_tokens;
 	engine->preempted_in_step = false;
 	engine->fresh = 0;
+	engine->copied_blocks = 0;
 	engine->scheduled_count = engine->ended_count = 0;
 	kv_running_compact(engine);
 	kv_engine_take_out_eager(engine);
@@ -239,6 +241,7 @@ bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration
 		kv_steady_tick(engine);
 	}
 	kv_engine_update_levels(engine);
-	*duration = kv_latency_step(engine->config->latency, &engine->work);
+	*duration = kv_latency_step(engine->config->latency, &engine->work) +
+	            kv_swap_time(&engine->config->swap, engine->copied_blocks);
 	return true;
 }

@@ -21,6 +21,11 @@
 #include "sim/record.h"
 #include "sim/request.h"
 
+/* Primary ranks in the queue that come before what any policy gives: of requests that are swapped out, and of those that
+ * preemption puts at the front. */
+#define KV_RANK_SWAPPED INT64_MIN
+#define KV_RANK_RETURNED (INT64_MIN + 1)
+
 enum { KV_PHASE_SPECIAL = UINT32_MAX, KV_PHASE_GAP = UINT32_MAX - 1 };
 
 /* A request between sending and its fate. */
@@ -33,7 +38,7 @@ struct kv_live {
 	kv_time arrival, sent, queued, admitted, first_token, last_token;
 	kv_time retrieval;
 	kv_time preempted_at;       /* KV_TIME_NONE unless it waits after a preemption */
-	kv_time preempted, preempted_before_first;
+	kv_time preempted, preempted_before_first, swapped;
 	kv_time queue_for[KV_WAIT_RESOURCES];  /* what reason_time had when it was queued; what it waited, once admitted */
 	kv_time prefill_own;
 	kv_time deadline;           /* when its client gives up without a first token; KV_TIME_MAX = never */
@@ -59,6 +64,7 @@ struct kv_live {
 	uint64_t admission_step;    /* number of that step */
 	uint32_t high_water;        /* most tokens ever computed */
 	bool resuming;              /* recomputes after a preemption */
+	uint32_t swapped_tokens;    /* with KV in host memory; 0 = it is not swapped out */
 	bool waste_counted;         /* holds its last block */
 	uint32_t junction;          /* blocks: retention boundary (b), 0 = none */
 	uint32_t place;             /* in the running list; KV_NONE = it does not run */
@@ -76,7 +82,7 @@ struct kv_live {
 	uint32_t hit_tokens;        /* first admission */
 	enum kv_miss_reason miss_reason;
 	uint64_t computed_tokens, recomputed_tokens;
-	uint32_t preemptions;
+	uint32_t preemptions, swaps;
 	uint64_t lone_preemption_tokens;  /* tokens_emitted + 1 when it last preempted itself while alone; 0 = never */
 	uint32_t next_free;
 	bool in_use;
@@ -93,6 +99,7 @@ struct kv_engine {
 	struct kv_misses misses;     /* in use if the sink asks for them */
 	struct kv_state state;
 	bool caching, windowed;
+	bool swaps;                  /* preemption copies to host memory */
 	uint32_t token_slots;        /* that a token takes */
 	bool verdicts_change;        /* the head, or what admission says of it, may change from step to step */
 	uint32_t window;             /* of the first windowed group, UINT32_MAX if there is none */
@@ -136,6 +143,7 @@ struct kv_engine {
 	uint64_t budget;
 	uint64_t step_tokens, step_prefill_tokens;
 	bool preempted_in_step;
+	uint64_t copied_blocks;      /* to and from host memory in this step */
 	uint32_t fresh;              /* requests admitted in this step */
 	kv_time busy;                /* time of all steps that have ended */
 	kv_time zero;                /* the clock at time zero of the run, behind a warm-up; the sink's times count from it */

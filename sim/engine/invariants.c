@@ -4,6 +4,7 @@
 #include "sim/cache/extent.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/store.h"
+#include "sim/engine/swap.h"
 
 #include <inttypes.h>
 
@@ -102,5 +103,6 @@ void kv_engine_check(struct kv_engine *engine)
 	          cache->pinned, count.held_blocks, blank);
 	KV_ASSERT(cache->cached == count.cached_blocks && cache->blank_ordered == count.blank_ordered,
 	          "%" PRIu64 " cached blocks, counted %" PRIu64, cache->cached, count.cached_blocks);
+	kv_swap_check(engine);
 	KV_ASSERT(charged == cache->pinned, "%" PRIu64 " blocks charged, %" PRIu64 " pinned", charged, cache->pinned);
 }

@@ -13,6 +13,7 @@
 #include "sim/cache/extent.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/store.h"
+#include "sim/engine/swap.h"
 
 static uint32_t live_take(struct kv_engine *engine)
 {
@@ -267,10 +268,14 @@ void kv_live_enqueue(struct kv_engine *engine, uint32_t id, kv_time now)
 
 void kv_live_requeue(struct kv_engine *engine, uint32_t id)
 {
-	if (engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.requeue_front)
-		queue_push(engine, id, (struct kv_rank){INT64_MIN, --engine->requeues}, 0);
+	const struct kv_live *live = &engine->live[id];
+
+	if (live->swapped_tokens > 0)
+		queue_push(engine, id, (struct kv_rank){KV_RANK_SWAPPED, live->queued}, live->index);
+	else if (engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.requeue_front)
+		queue_push(engine, id, (struct kv_rank){KV_RANK_RETURNED, --engine->requeues}, 0);
 	else
-		queue_push(engine, id, queue_rank(engine, id), engine->live[id].index);
+		queue_push(engine, id, queue_rank(engine, id), live->index);
 }
 
 void kv_live_end(struct kv_engine *engine, uint32_t id)
@@ -314,6 +319,8 @@ void kv_live_drop(struct kv_engine *engine, uint32_t id, kv_time now)
 	engine->head_blocked = false;
 	engine->state.drops++;
 	kv_live_record(engine, id, KV_DROPPED, KV_REASON_DEADLINE, now);
+	if (live->swapped_tokens > 0)
+		kv_swap_forget(engine, live);
 	kv_engine_update_levels(engine);
 }
 
@@ -338,7 +345,8 @@ void kv_live_record(struct kv_engine *engine, uint32_t id, enum kv_status status
 		.preempted_before_first = live->preempted_before_first + (live->first_token == KV_TIME_NONE ? open : 0),
 		.prompt_tokens = live->prompt, .output_tokens = live->generated, .cached_tokens = live->hit_tokens,
 		.computed_tokens = live->computed_tokens, .recomputed_tokens = live->recomputed_tokens,
-		.preemptions = live->preemptions, .miss_reason = live->miss_reason
+		.swapped = live->swapped + (live->swapped_tokens > 0 ? open : 0),
+		.preemptions = live->preemptions, .swaps = live->swaps, .miss_reason = live->miss_reason
 	};
 
 	if (engine->sink->request == NULL)

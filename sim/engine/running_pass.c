@@ -9,6 +9,7 @@
 #include "sim/engine/running_list.h"
 #include "sim/engine/steady.h"
 #include "sim/engine/store.h"
+#include "sim/engine/swap.h"
 
 /* --- preemption --------------------------------------------------------------------------------------------------------- */
 
@@ -55,14 +56,19 @@ static void preempt(struct kv_engine *engine, uint32_t at, bool ticked)
 {
 	uint32_t id = engine->running[at];
 	struct kv_live *live = &engine->live[id];
+	bool host_full;
 
 	if (live->steady)
 		kv_steady_leave(engine, at, ticked);
 	engine->budget += ticked + live->scheduled;
 	live->scheduled += ticked;
+	host_full = engine->swaps && !kv_swap_has_room(engine, live);
 	kv_engine_event(engine, KV_EVENT_PREEMPT, id, engine->step_start, live->computed, engine->store->held(engine, id),
-	                "");
+	                host_full ? "host_full" : "");
 	kv_live_note(engine, id, KV_PREEMPTED);
+	engine->state.swap.host_full += host_full;
+	if (engine->swaps && !host_full)
+		kv_swap_out(engine, id);
 	engine->store->release(engine, id);
 	kv_running_remove(engine, at);
 	live->computed = live->scheduled = 0;

@@ -292,6 +292,17 @@ static void check_levels(const struct kv_engine *engine)
 	          state->waste_slots, state->pinned_blocks, engine->step_start);
 }
 
+static void check_host(const struct kv_engine *engine)
+{
+	const struct kv_swap_state *swap = &engine->state.swap;
+
+	KV_ASSERT(swap->blocks <= engine->config->swap.blocks
+	          && swap->blocks_out == swap->blocks_in + swap->blocks_found + swap->blocks_lost + swap->blocks,
+	          "%" PRIu64 " blocks copied out, %" PRIu64 " back, %" PRIu64 " found, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
+	          " in host memory at %" PRId64 " ns", swap->blocks_out, swap->blocks_in, swap->blocks_found, swap->blocks_lost,
+	          swap->blocks, engine->config->swap.blocks, engine->step_start);
+}
+
 static void schedule(struct simulation *sim)
 {
 	kv_time duration;
@@ -300,6 +311,7 @@ static void schedule(struct simulation *sim)
 	if (!kv_engine_schedule(&sim->engine, sim->now, &duration))
 		return;
 	check_levels(&sim->engine);
+	check_host(&sim->engine);
 	if (sim->options->check)
 		kv_engine_check(&sim->engine);
 	sim->step_end = sim->now + duration;

@@ -123,5 +123,7 @@ bool kv_store_fits(struct kv_engine *engine, uint32_t id, const struct kv_fit *f
 		.hit_evictable = fit->hit.evictable
 	};
 
-	return admission_admits(engine, live, &view) && engine->store->has_room(engine, id, fit, view.watermark);
+	if (live->swapped_tokens == 0 && !admission_admits(engine, live, &view))
+		return false;
+	return engine->store->has_room(engine, id, fit, view.watermark);
 }

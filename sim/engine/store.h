@@ -13,6 +13,7 @@
 struct kv_fit {
 	struct kv_hit hit;
 	uint32_t hit_tokens;
+	uint32_t computed;    /* that it has without computing them: the hit, or what comes back from host memory */
 	uint32_t tokens;      /* to schedule now */
 };
 
@@ -27,7 +28,7 @@ struct kv_store {
 	 * nobody holds added: they leave the free blocks too. Groups count at most their admission cap. */
 	uint64_t (*need)(const struct kv_engine *engine, const struct kv_live *live, uint64_t tokens,
 	                 const struct kv_hit *hit);
-	/* What it would hit, and nothing else changes. */
+	/* What it would hit, and nothing else changes. A request that is swapped out looks for what it has computed. */
 	void (*lookup)(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
 	/* Room for the first step, `watermark` blocks to be left. */
 	bool (*has_room)(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit, uint64_t watermark);
@@ -64,7 +65,7 @@ const struct kv_store *kv_store_for(const struct kv_engine_config *config);
 uint64_t kv_store_blocks_alone(const struct kv_engine *engine, const struct kv_live *live);
 /* Whether it could not run even alone in an empty pool. */
 bool kv_store_is_impossible(const struct kv_engine *engine, const struct kv_live *live);
-/* Whether the head of the queue may start now. */
+/* Whether the head of the queue may start now. One that is swapped out has been admitted: it only needs room. */
 bool kv_store_fits(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
 
 /* Tokens before the last block that it will take, and the slots of that block that nobody will fill: counted once it is

@@ -131,21 +131,23 @@ static void lookup(struct kv_engine *engine, uint32_t id, struct kv_fit *fit)
 {
 	const struct kv_live *live = &engine->live[id];
 	struct kv_path path = kv_live_path(live);
-	uint32_t known = live->prompt + live->generated;
+	bool swapped = live->swapped_tokens > 0;
+	uint32_t most = swapped ? live->swapped_tokens : live->prompt + live->generated - 1;
 
 	fit->hit = (struct kv_hit){0};
 	if (engine->caching)
-		kv_prefix_lookup(&engine->cache, engine->config, &path, (known - 1) / engine->config->block_size, &fit->hit);
+		kv_prefix_lookup(&engine->cache, engine->config, &path, most / engine->config->block_size, &fit->hit);
 	fit->hit_tokens = fit->hit.blocks * engine->config->block_size;
+	fit->computed = swapped ? live->swapped_tokens : fit->hit_tokens;
 }
 
 static void take(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit)
 {
 	struct kv_live *live = &engine->live[id];
 	struct kv_path path = kv_live_path(live);
-	uint32_t end = fit->hit_tokens + fit->tokens;
+	uint32_t end = fit->computed + fit->tokens;
 
-	live->computed = fit->hit_tokens;
+	live->computed = fit->computed;
 	live->junction = fit->hit.full_blocks > fit->hit.blocks ? fit->hit.full_blocks : 0;
 	for (uint32_t g = 0; g < engine->config->groups && fit->hit.blocks > 0; g++) {
 		kv_table_hit(&engine->cache, id, g, &path, fit->hit.from[g], fit->hit.blocks);
@@ -154,7 +156,7 @@ static void take(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit
 	}
 	kv_tables_commit(engine, id, 1);
 	take_blocks(engine, id, kv_tables_missing(engine, id, end));
-	kv_tables_extend(engine, id, end, fit->tokens);
+	kv_tables_extend(engine, id, end, end - fit->hit_tokens);
 	register_full_blocks(engine, id, end);
 }
 

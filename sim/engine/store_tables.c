@@ -29,7 +29,7 @@ uint64_t kv_tables_need(const struct kv_engine *engine, const struct kv_live *li
 bool kv_tables_have_room(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit, uint64_t watermark)
 {
 	(void)id;
-	return need_after_hit(engine, fit->hit_tokens + fit->tokens, &fit->hit, false) + watermark
+	return need_after_hit(engine, fit->computed + fit->tokens, &fit->hit, false) + watermark
 	       <= kv_cache_free_blocks(&engine->cache);
 }
 
@@ -71,7 +71,7 @@ void kv_tables_tell_evicted(struct kv_engine *engine, uint32_t id, uint64_t bloc
 		kv_engine_event(engine, KV_EVENT_EVICT, id, engine->step_start, 0, blocks, "");
 }
 
-void kv_tables_extend(struct kv_engine *engine, uint32_t id, uint32_t tokens, uint32_t scheduled)
+void kv_tables_extend(struct kv_engine *engine, uint32_t id, uint32_t tokens, uint32_t added)
 {
 	struct kv_live *live = &engine->live[id];
 	uint32_t blocks = (uint32_t)kv_tables_blocks_for(engine, tokens);
@@ -83,7 +83,7 @@ void kv_tables_extend(struct kv_engine *engine, uint32_t id, uint32_t tokens, ui
 			engine->table_blocks += blocks - table->blocks;
 		table->blocks = blocks;
 	}
-	engine->cache.filled_slots += (uint64_t)scheduled * engine->cache.groups;
+	engine->cache.filled_slots += (uint64_t)added * engine->cache.groups;
 	if (!live->waste_counted && tokens > kv_store_last_block_begin(engine, live))
 		kv_store_count_waste(engine, live);
 }

@@ -25,8 +25,8 @@ uint64_t kv_tables_held(struct kv_engine *engine, uint32_t live);
 uint64_t kv_tables_missing(struct kv_engine *engine, uint32_t live, uint32_t tokens);
 /* Tells of blocks with content that an allocating call of the request evicted. */
 void kv_tables_tell_evicted(struct kv_engine *engine, uint32_t live, uint64_t blocks);
-/* After blocks for all tokens up to `tokens` were taken, the last `scheduled` of which are to be computed. */
-void kv_tables_extend(struct kv_engine *engine, uint32_t live, uint32_t tokens, uint32_t scheduled);
+/* After blocks for all tokens up to `tokens` were taken, the last `added` of which fill slots that were empty. */
+void kv_tables_extend(struct kv_engine *engine, uint32_t live, uint32_t tokens, uint32_t added);
 /* A running request's part of committed_blocks, and what its table has of it: when it starts (1) and ends (-1). */
 void kv_tables_commit(struct kv_engine *engine, uint32_t live, int sign);
 

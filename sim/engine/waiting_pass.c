@@ -7,6 +7,7 @@
 #include "sim/engine/running_list.h"
 #include "sim/engine/running_pass.h"
 #include "sim/engine/store.h"
+#include "sim/engine/swap.h"
 
 static void count_lookup(struct kv_engine *engine, struct kv_live *live, uint32_t hit_tokens, bool first)
 {
@@ -43,41 +44,61 @@ static void note_queue_end(struct kv_engine *engine, struct kv_live *live)
 		live->queue_for[i] = engine->reason_time[i] - live->queue_for[i];
 }
 
-static void note_admitted(struct kv_engine *engine, struct kv_live *live, uint32_t hit_tokens)
+static void note_time_away(const struct kv_engine *engine, struct kv_live *live)
 {
-	bool first = live->preempted_at == KV_TIME_NONE;
+	kv_time away = engine->step_start - live->preempted_at;
 
-	count_lookup(engine, live, hit_tokens, first);
-	if (first) {
+	live->preempted += away;
+	if (live->first_token == KV_TIME_NONE)
+		live->preempted_before_first += away;
+	if (live->swapped_tokens > 0)
+		live->swapped += away;
+	live->preempted_at = KV_TIME_NONE;
+}
+
+enum admission { FIRST, RESUME, SWAP_IN };
+
+static enum admission admission_of(const struct kv_live *live)
+{
+	if (live->preempted_at == KV_TIME_NONE)
+		return FIRST;
+	return live->swapped_tokens > 0 ? SWAP_IN : RESUME;
+}
+
+static void note_admitted(struct kv_engine *engine, struct kv_live *live, uint32_t hit_tokens, enum admission admission)
+{
+	if (admission != SWAP_IN)
+		count_lookup(engine, live, hit_tokens, admission == FIRST);
+	if (admission == FIRST) {
 		note_queue_end(engine, live);
 		live->admitted = engine->step_start;
 		live->hit_tokens = hit_tokens;
 		return;
 	}
-	live->preempted += engine->step_start - live->preempted_at;
-	if (live->first_token == KV_TIME_NONE)
-		live->preempted_before_first += engine->step_start - live->preempted_at;
-	live->preempted_at = KV_TIME_NONE;
-	live->resuming = true;
+	note_time_away(engine, live);
+	live->resuming |= admission == RESUME;
 }
 
 static void admit(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit)
 {
+	static const char *const details[] = {[FIRST] = "first", [RESUME] = "resume", [SWAP_IN] = "swap_in"};
 	struct kv_live *live = &engine->live[id];
-	const char *detail = live->preempted_at == KV_TIME_NONE ? "first" : "resume";
+	enum admission admission = admission_of(live);
 
 	kv_heap_pop(&engine->waiting);
 	engine->waiting_tokens -= live->prompt + live->generated;
-	if (engine->caching && engine->sink->miss != NULL && live->preempted_at == KV_TIME_NONE)
+	if (engine->caching && engine->sink->miss != NULL && admission == FIRST)
 		tell_misses(engine, live, fit);
 	engine->store->take(engine, id, fit);
-	note_admitted(engine, live, fit->hit_tokens);
+	note_admitted(engine, live, fit->hit_tokens, admission);
 	kv_running_append(engine, id);
 	live->admission_step = engine->steps_begun;
 	engine->fresh++;
 	kv_engine_note_scheduled(engine, id, fit->tokens);
-	kv_engine_event(engine, KV_EVENT_ADMIT, id, engine->step_start, fit->hit_tokens, engine->store->held(engine, id),
-	                detail);
+	kv_engine_event(engine, KV_EVENT_ADMIT, id, engine->step_start, fit->computed, engine->store->held(engine, id),
+	                details[admission]);
+	if (admission == SWAP_IN)
+		kv_swap_in(engine, id, (uint64_t)fit->hit.blocks * engine->config->groups);
 	kv_live_note(engine, id, KV_ADMITTED);
 }
 
@@ -145,7 +166,7 @@ static void reorder(struct kv_engine *engine)
 		struct kv_heap_entry *entry = &engine->waiting.entry[i];
 		struct kv_rank rank;
 
-		if (entry->primary == INT64_MIN || engine->live[entry->payload].shell)
+		if (entry->primary <= KV_RANK_RETURNED || engine->live[entry->payload].shell)
 			continue;
 		rank = rank_again(engine, entry->payload, by_hits && engine->caching);
 		entry->primary = rank.primary;
@@ -189,7 +210,7 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 		id = kv_engine_head(engine);
 		live = &engine->live[id];
 		engine->store->lookup(engine, id, &fit);
-		fit.tokens = kv_engine_tokens_wanted(engine, live->prompt + live->generated - fit.hit_tokens);
+		fit.tokens = kv_engine_tokens_wanted(engine, live->prompt + live->generated - fit.computed);
 		if (!engine->config->enable_chunked_prefill && fit.tokens > engine->budget)
 			return KV_WAIT_TOKEN_BUDGET;
 		fit.tokens = (uint32_t)kv_min(fit.tokens, engine->budget);

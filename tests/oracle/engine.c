@@ -202,8 +202,9 @@ static uint64_t hit_of_all_groups(const struct oracle_engine *engine, struct ora
 
 static void look_up(const struct oracle_engine *engine, const struct oracle_request *request, struct lookup *lookup)
 {
-	/* The last known token is always computed. */
-	uint64_t limit = (known_tokens(request) - 1) / engine->config->block_size;
+	/* The last known token is always computed; a request that is swapped out asks only for what it has. */
+	uint64_t tokens = request->swapped_tokens > 0 ? request->swapped_tokens : known_tokens(request) - 1;
+	uint64_t limit = tokens / engine->config->block_size;
 	struct oracle_content **contents = kv_calloc(limit, sizeof(struct oracle_content *));
 
 	*lookup = (struct lookup){0};
@@ -529,10 +530,10 @@ static bool grow(struct oracle_engine *engine, struct oracle_request *request, u
 	return true;
 }
 
+/* Room for all tokens up to `total`. */
 static bool admit_paged(struct oracle_engine *engine, struct oracle_request *request, const struct lookup *lookup,
-                        uint64_t tokens, uint64_t watermark)
+                        uint64_t total, uint64_t watermark)
 {
-	uint64_t total = lookup->hit_blocks * engine->config->block_size + tokens;
 	uint64_t need = 0;
 
 	for (uint32_t g = 0; g < engine->config->groups; g++)
@@ -648,10 +649,95 @@ bool oracle_engine_may_enter(const struct oracle_engine *engine, struct oracle_r
 	       use->policy->hooks.admission.arrive(use->state, &view) != KV_REFUSE;
 }
 
+/* --- host memory -------------------------------------------------------------------------------------------------- */
+
+/* What a request's tokens take there. */
+static uint64_t host_blocks(const struct oracle_engine *engine, uint64_t tokens)
+{
+	return engine->config->groups * kv_ceil_div(tokens, engine->config->block_size);
+}
+
+static bool host_has_room(const struct oracle_engine *engine, const struct oracle_request *request)
+{
+	return engine->state.swap.blocks + host_blocks(engine, request->computed) <= engine->config->swap.blocks;
+}
+
+static void swap_out(struct oracle_engine *engine, struct oracle_request *request)
+{
+	uint64_t blocks = host_blocks(engine, request->computed);
+
+	oracle_emit(engine, KV_EVENT_SWAP_OUT, request, request->computed, blocks, "");
+	engine->state.swap.outs++;
+	engine->state.swap.requests++;
+	engine->state.swap.blocks += blocks;
+	engine->state.swap.blocks_out += blocks;
+	engine->copied_blocks += blocks;
+	request->record.swaps++;
+	request->swapped_tokens = request->computed;
+}
+
+static void leave_host(struct oracle_engine *engine, struct oracle_request *request)
+{
+	engine->state.swap.requests--;
+	engine->state.swap.blocks -= host_blocks(engine, request->swapped_tokens);
+	request->swapped_tokens = 0;
+}
+
+/* found: blocks that the request has on the device already. */
+static void swap_in(struct oracle_engine *engine, struct oracle_request *request, uint64_t found)
+{
+	uint64_t copied = host_blocks(engine, request->swapped_tokens) - found;
+
+	oracle_emit(engine, KV_EVENT_SWAP_IN, request, request->swapped_tokens, copied, "");
+	engine->state.swap.ins++;
+	engine->state.swap.blocks_found += found;
+	engine->state.swap.blocks_in += copied;
+	engine->copied_blocks += copied;
+	leave_host(engine, request);
+}
+
+/* By arrival, before all others. */
+static void insert_swapped(struct oracle_engine *engine, struct oracle_request *request)
+{
+	size_t at = 0;
+
+	for (; at < engine->waiting.count; at++) {
+		const struct oracle_request *other = engine->waiting.items[at];
+
+		if (other->swapped_tokens == 0 || other->record.queued > request->record.queued ||
+		    (other->record.queued == request->record.queued && other->index > request->index))
+			break;
+	}
+	oracle_list_insert(&engine->waiting, at, request);
+	engine->returned++;
+}
+
+/* --- losing blocks ------------------------------------------------------------------------------------------------ */
+
+static void requeue(struct oracle_engine *engine, struct oracle_request *victim)
+{
+	if (victim->swapped_tokens > 0) {
+		insert_swapped(engine, victim);
+	} else if (engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.requeue_front) {
+		oracle_list_insert(&engine->waiting, engine->state.swap.requests, victim);
+		engine->returned++;
+	} else {
+		insert_by_rank(engine, victim, 0);
+	}
+}
+
 static void preempt(struct oracle_engine *engine, struct oracle_request *victim)
 {
-	oracle_emit(engine, KV_EVENT_PREEMPT, victim, victim->computed, held_blocks(engine, victim), "");
+	bool swaps = kv_policy_swaps(&engine->config->policy[KV_POLICY_PREEMPTION]);
+	bool swapped = swaps && host_has_room(engine, victim);
+	bool host_full = swaps && !swapped;
+
+	oracle_emit(engine, KV_EVENT_PREEMPT, victim, victim->computed, held_blocks(engine, victim),
+	            host_full ? "host_full" : "");
 	note(engine, victim, KV_PREEMPTED);
+	if (swapped)
+		swap_out(engine, victim);
+	engine->state.swap.host_full += host_full;
 	oracle_list_remove(&engine->running, victim);
 	free_request(engine, victim);
 	victim->computed = 0;
@@ -661,12 +747,7 @@ static void preempt(struct oracle_engine *engine, struct oracle_request *victim)
 	victim->preempted_at = engine->now;
 	victim->record.preemptions++;
 	engine->state.preemptions++;
-	if (engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.requeue_front) {
-		oracle_list_insert(&engine->waiting, 0, victim);
-		engine->returned++;
-	} else {
-		insert_by_rank(engine, victim, 0);
-	}
+	requeue(engine, victim);
 }
 
 /* True if this is the second time that the request gives way to nobody without anybody having got a token. */
@@ -725,6 +806,27 @@ static void schedule_running(struct oracle_engine *engine, uint64_t *budget)
 	}
 }
 
+static void note_time_away(struct oracle_engine *engine, struct oracle_request *request)
+{
+	kv_time away = engine->now - request->preempted_at;
+
+	request->record.preempted += away;
+	if (request->generated == 0)
+		request->record.preempted_before_first += away;
+	if (request->swapped_tokens > 0)
+		request->record.swapped += away;
+}
+
+/* It goes on where it was. */
+static void note_return(struct oracle_engine *engine, struct oracle_request *request, uint64_t hit_blocks)
+{
+	request->computed = request->swapped_tokens;
+	oracle_emit(engine, KV_EVENT_ADMIT, request, request->computed, held_blocks(engine, request), "swap_in");
+	note_time_away(engine, request);
+	swap_in(engine, request, hit_blocks * engine->config->groups);
+	request->was_preempted = false;
+}
+
 static void note_admission(struct oracle_engine *engine, struct oracle_request *request, uint64_t hit)
 {
 	bool resumed = request->was_preempted;
@@ -733,11 +835,7 @@ static void note_admission(struct oracle_engine *engine, struct oracle_request *
 	request->recomputing = resumed;
 	oracle_emit(engine, KV_EVENT_ADMIT, request, hit, held_blocks(engine, request), resumed ? "resume" : "first");
 	if (resumed) {
-		kv_time away = engine->now - request->preempted_at;
-
-		request->record.preempted += away;
-		if (request->generated == 0)
-			request->record.preempted_before_first += away;
+		note_time_away(engine, request);
 		engine->state.readmission_queried_tokens += caches(engine) ? known_tokens(request) : 0;
 		engine->state.readmission_hit_tokens += hit;
 	} else {
@@ -749,27 +847,38 @@ static void note_admission(struct oracle_engine *engine, struct oracle_request *
 	request->was_preempted = false;
 }
 
+/* Takes the blocks for `total` tokens if the policy agrees, which is asked unless the request only comes back. */
+static bool take_blocks(struct oracle_engine *engine, struct oracle_request *head, const struct lookup *lookup,
+                        uint64_t total)
+{
+	uint64_t watermark = engine->running.count > 0 ? engine->config->watermark_blocks : 0;
+
+	if (head->swapped_tokens == 0 &&
+	    ask_admission(engine, head, lookup, free_blocks(engine), watermark, growth_of_running(engine),
+	                  (uint32_t)engine->running.count) != KV_ADMIT)
+		return false;
+	return is_contiguous(engine) ? admit_contiguous(engine, head, watermark) :
+	                               admit_paged(engine, head, lookup, total, watermark);
+}
+
 /* True if the head of the queue has started. */
 static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 {
 	struct oracle_request *head = engine->waiting.items[0];
-	uint64_t watermark = engine->running.count > 0 ? engine->config->watermark_blocks : 0;
 	struct lookup lookup;
-	uint64_t hit, tokens;
+	uint64_t hit, computed, tokens;
 	bool admitted = false;
 
 	look_up(engine, head, &lookup);
 	hit = lookup.hit_blocks * engine->config->block_size;
-	tokens = below_threshold(engine, known_tokens(head) - hit);
+	computed = head->swapped_tokens > 0 ? head->swapped_tokens : hit;
+	tokens = below_threshold(engine, known_tokens(head) - computed);
 	if (!engine->config->enable_chunked_prefill && tokens > *budget) {
 		engine->reason = KV_WAIT_TOKEN_BUDGET;
 	} else {
 		tokens = kv_min(tokens, *budget);
 		engine->reason = KV_WAIT_BLOCKS;
-		admitted = ask_admission(engine, head, &lookup, free_blocks(engine), watermark, growth_of_running(engine),
-		                         (uint32_t)engine->running.count) == KV_ADMIT &&
-		           (is_contiguous(engine) ? admit_contiguous(engine, head, watermark) :
-		                                    admit_paged(engine, head, &lookup, tokens, watermark));
+		admitted = take_blocks(engine, head, &lookup, computed + tokens);
 	}
 	lookup_fini(&lookup);
 	if (!admitted)
@@ -778,7 +887,10 @@ static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 	if (engine->returned > 0)
 		engine->returned--;
 	oracle_list_append(&engine->running, head);
-	note_admission(engine, head, hit);
+	if (head->swapped_tokens > 0)
+		note_return(engine, head, lookup.hit_blocks);
+	else
+		note_admission(engine, head, hit);
 	head->fresh = true;
 	schedule(head, tokens, budget);
 	note(engine, head, KV_ADMITTED);
@@ -939,7 +1051,8 @@ static void play_step(struct oracle_engine *engine)
 	}
 	engine->steps_begun++;
 	engine->in_step = true;
-	engine->step_end = engine->now + kv_latency_step(engine->config->latency, &work);
+	engine->step_end = engine->now + kv_latency_step(engine->config->latency, &work) +
+	                   kv_swap_time(&engine->config->swap, engine->copied_blocks);
 	oracle_engine_count(engine);
 	describe_step(engine, &work);
 }
@@ -982,6 +1095,7 @@ bool oracle_engine_begin_step(struct oracle_engine *engine)
 	uint64_t preemptions = engine->state.preemptions;
 	bool any;
 
+	engine->copied_blocks = 0;
 	if (engine->running.count + engine->waiting.count > 0)
 		expire(engine);
 	schedule_running(engine, &budget);
@@ -1041,6 +1155,10 @@ void oracle_engine_forget(struct oracle_engine *engine, struct oracle_request *r
 	oracle_list_remove_at(&engine->waiting, at);
 	if (at < engine->returned)
 		engine->returned--;
+	if (request->swapped_tokens == 0)
+		return;
+	engine->state.swap.blocks_lost += host_blocks(engine, request->swapped_tokens);
+	leave_host(engine, request);
 }
 
 static void forget_lone_preemptions(struct oracle_engine *engine)
@@ -1083,6 +1201,7 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 	if (engine->step.scheduled_tokens > 0)
 		engine->state.steps++;
 	engine->busy += engine->step.end - engine->step.start;
+	engine->state.swap.ns += (uint64_t)kv_swap_time(&engine->config->swap, engine->copied_blocks);
 	for (size_t i = 0; i < engine->running.count; i++) {
 		struct oracle_request *request = engine->running.items[i];
 		bool caught_up = request->scheduled > 0 && request->computed + request->scheduled == known_tokens(request);

@@ -39,6 +39,7 @@ struct oracle_request {
 	uint64_t highest;             /* tokens that it ever had computed */
 	bool recomputing;             /* resumed, and no token since */
 	bool was_preempted;
+	uint64_t swapped_tokens;      /* with KV in host memory; 0 = it is not swapped out */
 	unsigned lone_preemptions;    /* of itself while alone, since anyone's last token */
 	kv_time last_token;
 	kv_time preempted_at;
@@ -55,7 +56,8 @@ struct oracle_engine {
 	struct oracle_buddy buddy;
 	struct oracle_list running;   /* in order of admission */
 	struct oracle_list waiting;   /* in order of service */
-	size_t returned;              /* leading entries of waiting that preemption put at the front */
+	size_t returned;              /* leading entries of waiting that preemption put at the front: those that are swapped out,
+	                                 then the others */
 	struct kv_state state;
 	enum kv_waiting_reason reason;  /* why the last scheduling left requests waiting */
 	kv_time now;
@@ -63,6 +65,7 @@ struct oracle_engine {
 	uint64_t steps_begun;
 	bool in_step;
 	kv_time step_end;
+	uint64_t copied_blocks;       /* to and from host memory in this step */
 	struct kv_step step;
 	kv_time busy;                 /* time of all steps that have ended */
 	struct oracle_request *livelocked;

@@ -216,6 +216,8 @@ static void close_preemption(struct run *run, struct oracle_request *request)
 	request->record.preempted += away;
 	if (request->generated == 0)
 		request->record.preempted_before_first += away;
+	if (request->swapped_tokens > 0)
+		request->record.swapped += away;
 }
 
 /* Wherever it is, unless it runs in a step in flight: then at the end of that. */
@@ -237,8 +239,8 @@ static void give_up(struct run *run, struct oracle_request *request)
 	if (oracle_list_contains(&run->travelling, request))
 		oracle_list_remove(&run->travelling, request);
 	run->woken |= request->record.queued != KV_TIME_NONE;
-	oracle_engine_forget(&run->engine, request);
 	close_preemption(run, request);
+	oracle_engine_forget(&run->engine, request);
 	state->drops++;
 	request->record.status = KV_DROPPED;
 	request->record.reason = KV_REASON_DEADLINE;
