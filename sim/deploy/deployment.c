@@ -10,6 +10,7 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
+#include "sim/deploy/host_memory.h"
 #include "sim/latency/latency_data.h"
 #include "sim/latency/latency_setup.h"
 #include "sim/latency/latency_trust.h"
@@ -361,6 +362,8 @@ static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error
 	if (plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
 	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || build_latency(d, s, err))
 		return -1;
+	if (kv_host_memory_fill(d, s, err))
+		return -1;
 	fill_config(d, s);
 	if (d->profile->approximate != NULL)
 		kv_remark(&d->warnings, "profile %s is approximate: %s", d->profile->name, d->profile->approximate);
@@ -421,6 +424,21 @@ static bool splits_contiguous(const struct kv_policy_use policy[], const struct 
 	return is_contiguous(policy) && (layout->groups > 1 || layout->group[0].window > 0);
 }
 
+static bool swaps_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	(void)layout;
+	return is_contiguous(policy) && kv_policy_swaps(&policy[KV_POLICY_PREEMPTION]);
+}
+
+static bool swaps_windows(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	bool windowed = false;
+
+	for (uint32_t g = 0; g < layout->groups; g++)
+		windowed |= layout->group[g].window > 0;
+	return windowed && kv_policy_swaps(&policy[KV_POLICY_PREEMPTION]);
+}
+
 /* What does not go together: the two kinds that clash (the second may be the model: KV_POLICY_KINDS), and why. */
 static const struct {
 	bool (*clashes)(const struct kv_policy_use policy[], const struct kv_layout *layout);
@@ -433,6 +451,10 @@ static const struct {
 	{ splits_contiguous, KV_POLICY_ALLOCATION, KV_POLICY_KINDS,
 	  "a contiguous piece holds a whole context, and this model's windowed layers do not keep theirs: "
 	  "choose one that takes blocks on demand" },
+	{ swaps_contiguous, KV_POLICY_PREEMPTION, KV_POLICY_ALLOCATION,
+	  "mode=swap copies blocks that are taken on demand, and gives them back one by one: leave mode=swap out" },
+	{ swaps_windows, KV_POLICY_PREEMPTION, KV_POLICY_KINDS,
+	  "mode=swap brings back whole contexts, and its windowed layers do not keep theirs: leave mode=swap out" },
 };
 
 int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,

@@ -2,4 +2,5 @@ libkvsim_a_SOURCES += \
 	%D%/deployment.c %D%/deployment.h \
 	%D%/engine_profile.c %D%/engine_profile.h \
 	%D%/hardware.c %D%/hardware.h \
+	%D%/host_memory.c %D%/host_memory.h \
 	%D%/scenario.c %D%/scenario.h

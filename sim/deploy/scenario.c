@@ -2,6 +2,7 @@
 
 #include "sim/deploy/scenario.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,28 @@ static int parse_open_number(const char *text, void *field, struct kv_error *err
 		return 0;
 	}
 	return kv_parse_double(text, 1e-9, 1e9, number, err);
+}
+
+/* vLLM's option is a number of GiB. */
+static int parse_swap_space(const char *text, void *field, struct kv_error *err)
+{
+	char gibibytes[64];
+	size_t length = strlen(text);
+	bool plain = length > 0 && length < sizeof gibibytes - 3 && isdigit((unsigned char)text[length - 1]);
+
+	snprintf(gibibytes, sizeof gibibytes, "%sGiB", plain ? text : "");
+	return kv_parse_bytes(plain ? gibibytes : text, false, 1, UINT64_C(1) << 50, field, err);
+}
+
+static int parse_swap_bandwidth(const char *text, void *field, struct kv_error *err)
+{
+	double *rate = field;
+
+	if (kv_parse_byte_rate(text, rate, err))
+		return -1;
+	if (*rate < 1e6 || *rate > 1e16)
+		return kv_fail(err, KV_EXIT_USAGE, "%s is no plausible rate (1 MB/s to 10 PB/s)", text);
+	return 0;
 }
 
 static int parse_retention(const char *text, void *field, struct kv_error *err)
@@ -133,6 +156,12 @@ static const struct kv_key keys[] = {
 	{ .path = "engine.watermark", .flag = "watermark", .argument = "F", .type = KV_KEY_FRACTION,
 	  FIELD(engine.watermark), .maximum = 1,
 	  .help = "Part of the blocks that an admission leaves free while others run" },
+	{ .path = "engine.swap_space", .flag = "swap-space", .argument = "BYTES", .type = KV_KEY_CUSTOM,
+	  FIELD(engine.swap_space), .parse = parse_swap_space,
+	  .help = "Host memory for each GPU that preemption with mode=swap copies to; a plain number is GiB" },
+	{ .path = "engine.swap_bandwidth", .flag = "swap-bandwidth", .argument = "RATE", .type = KV_KEY_CUSTOM,
+	  FIELD(engine.swap_bandwidth), .parse = parse_swap_bandwidth,
+	  .help = "How fast it copies, such as 25GB/s (default: 80% of the GPU's host link)" },
 	{ .path = "engine.scheduler_reserve_full_isl", .type = KV_KEY_BOOL, FIELD(engine.scheduler_reserve_full_isl),
 	  .help = "Admit a request only if its whole prompt fits now" },
 	{ .path = "engine.prefix_cache_retention_interval", .argument = "none|0", .type = KV_KEY_CUSTOM,

@@ -82,6 +82,8 @@ struct kv_scenario {
 		uint64_t max_model_len, max_num_seqs, max_num_batched_tokens, block_size, long_prefill_token_threshold;
 		uint64_t kv_cache_memory_bytes, num_gpu_blocks_override;
 		double gpu_memory_utilization, watermark;
+		uint64_t swap_space;     /* bytes a GPU */
+		double swap_bandwidth;   /* bytes per second */
 		bool enable_prefix_caching, enable_chunked_prefill, scheduler_reserve_full_isl, refuse_impossible;
 		uint64_t prefix_cache_retention_interval;
 		unsigned cache_scope;  /* enum kv_cache_scope */

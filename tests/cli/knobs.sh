@@ -20,6 +20,7 @@ printf '%s\nl4,1,llama3-8b,0,0,0,1,100,6\nl4,1,llama3-8b,0,0,0,8,8000,7\n' "$ste
 tiny='--model llama-3.1-8b --latency fixed:10ms --num-gpu-blocks-override 61 --max-model-len 900'
 small='--trace t.csv --model llama-3.1-8b --hardware l4 --max-model-len 8192'
 queue="--trace queue.csv $tiny"
+swap="$queue --preemption latest,mode=swap --swap-space 1 --swap-bandwidth 1GB/s"
 seen=' '
 
 # What a run with these arguments comes to, in one file. Of engine and policies only what happened to requests and blocks
@@ -69,6 +70,8 @@ knob engine.enable_prefix_caching "$small" --no-enable-prefix-caching
 knob engine.enable_chunked_prefill "$queue --max-num-batched-tokens 400" --no-enable-chunked-prefill
 knob engine.long_prefill_token_threshold "$small" '--long-prefill-token-threshold 64'
 knob engine.watermark "$queue" '--watermark 0.5'
+knob engine.swap_space "$swap" '--swap-space 4MiB'
+knob engine.swap_bandwidth "$swap" '--swap-bandwidth 25GB/s'
 knob engine.scheduler_reserve_full_isl "$queue --max-num-batched-tokens 64" '--set engine.scheduler_reserve_full_isl=false'
 knob engine.prefix_cache_retention_interval '--trace turns.csv --model gemma-3-27b --hardware h200' \
 	'--set engine.prefix_cache_retention_interval=none'
