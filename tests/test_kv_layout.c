@@ -173,6 +173,162 @@ START_TEST(the_sparse_mla_format_takes_656_bytes_a_layer)
 }
 END_TEST
 
+/* Bytes of a block id and blocks of one request, as logged or computed by vLLM. */
+static const struct {
+	const char *name;
+	enum kv_packing packing;
+	bool mtp;
+	uint64_t page_bytes;
+	uint64_t tokens, in_flight, request_blocks;
+	double request_gib;  /* as printed */
+} compressed[] = {
+	/* vllm-project/vllm#53961: 23.32 GiB for 1,048,576 tokens, 16,384 batched tokens, asynchronous scheduling. */
+	{"deepseek-v4-pro", KV_PACKING_DENSE, false, 1435968, 1048576, 32768, 17434, 23.32},
+	/* #48993 before it: 1,473,408 bytes. */
+	{"deepseek-v4-pro", KV_PACKING_BY_SIZE, true, 1473408, 0, 0, 0, 0},
+	/* #44454: 329,601 tokens became 333,437 in the same memory, 1,051,776 / 1,039,680. */
+	{"deepseek-v4-flash", KV_PACKING_BY_SIZE, false, 1039680, 0, 0, 0, 0},
+	/* #44376, release 0.22: 6.66 GiB for 30,000 tokens; 5.44 GiB hold 13,528. */
+	{"deepseek-v4-flash", KV_PACKING_TUPLES, false, 1051776, 30000, 16384, 6800, 6.66},
+	{"deepseek-v4-flash", KV_PACKING_TUPLES, false, 1051776, 13528, 16384, 5554, 5.44},
+	{"deepseek-v4-flash", KV_PACKING_DENSE, false, 1002240, 1048576, 8192, 4096 + 2 * 131 + 2051 + 1041, 0},
+};
+
+START_TEST(compressed_layers_are_laid_out_as_logged)
+{
+	struct kv_layout_options o = options("fp8", 8);
+	struct kv_layout layout;
+	uint64_t blocks;
+
+	o.packing = compressed[_i].packing;
+	o.mtp = compressed[_i].mtp;
+	layout = plan(compressed[_i].name, &o);
+	ck_assert_uint_eq(layout.page_bytes, compressed[_i].page_bytes);
+	ck_assert_uint_eq(layout.groups, 5);
+	if (!compressed[_i].tokens)
+		return;
+	blocks = kv_layout_request_blocks(&layout, compressed[_i].tokens, compressed[_i].in_flight);
+	ck_assert_uint_eq(blocks, compressed[_i].request_blocks);
+	if (compressed[_i].request_gib > 0)
+		ck_assert_double_eq_tol((double)(blocks * layout.page_bytes) / 0x1p30, compressed[_i].request_gib, 0.005);
+}
+END_TEST
+
+/* 21 layers of 584 + 132 bytes every 4 tokens, 20 of 584 every 128. */
+START_TEST(compressed_rows_have_584_bytes_and_their_indexer_132)
+{
+	struct kv_layout_options o = options("fp8_ds_mla", 1);
+	struct kv_layout layout = plan("deepseek-v4-flash", &o);
+
+	ck_assert_uint_eq(layout.growing_bytes, 3851);  /* 3850.25 */
+	ck_assert_uint_eq(layout.windowed_bytes, 43 * 584 + 21 * (8192 + 2048) + 20 * 4096);
+	ck_assert_uint_eq(layout.metadata_bytes, 43 * 8 + 65);  /* 21 x (8 + 4) / 4 + 20 x 8 / 128 = 64.25 */
+}
+END_TEST
+
+static const struct {
+	const char *cache;
+	uint32_t block_size;
+	bool whole_context;
+	const char *says;
+} compressed_refusals[] = {
+	{"auto", 16, false, "give --kv-cache-dtype fp8"}, {"nvfp4", 16, false, "give --kv-cache-dtype fp8"},
+	{"fp8", 64, false, "blocks of 256"}, {"fp8", 16, true, "vLLM"},
+};
+
+START_TEST(what_sources_do_not_fix_of_compressed_layers_is_refused)
+{
+	struct kv_layout_options o = options(compressed_refusals[_i].cache, 1);
+	struct kv_model *model = load("deepseek-v4-flash");
+	struct kv_layout layout;
+	struct kv_error err;
+
+	o.block_size = compressed_refusals[_i].block_size;
+	o.whole_context = compressed_refusals[_i].whole_context;
+	ck_assert_int_ne(kv_layout_plan(model, &o, &layout, &err), 0);
+	ck_assert_msg(strstr(err.text, compressed_refusals[_i].says) != NULL, "%s", err.text);
+	kv_model_free(model);
+}
+END_TEST
+
+/* Elements, scales and zero points of a head of 128: bytes of one token, layer and head, keys alone. */
+static const struct {
+	const char *cache;
+	uint64_t bytes, metadata;
+} quantised[] = {
+	{"fp8", 128, 0}, {"int8_per_token_head", 132, 4}, {"fp8_per_token_head", 132, 4}, {"int4_per_token_head", 68, 4},
+	{"nvfp4", 72, 8}, {"int4_g32", 64 + 4 * 4, 16}, {"int4_g64", 64 + 2 * 4, 8}, {"int4_g128", 64 + 4, 4},
+};
+
+START_TEST(quantised_caches_hold_scales_and_zero_points)
+{
+	struct kv_layout_options o = options(quantised[_i].cache, 1);
+	struct kv_layout layout = plan("llama-3.1-8b", &o);
+
+	ck_assert_uint_eq(layout.growing_bytes, 32 * 8 * 2 * quantised[_i].bytes);
+	ck_assert_uint_eq(layout.metadata_bytes, 32 * 8 * 2 * quantised[_i].metadata);
+	ck_assert(o.cache->lossy);
+}
+END_TEST
+
+static struct kv_layout plan_with_wide(const char *name, const char *cache, const char *list)
+{
+	struct kv_layout_options o = options(cache, 1);
+	struct kv_model *model = load(name);
+	struct kv_layout layout;
+	struct kv_error err;
+
+	ck_assert_msg(kv_wide_layers_parse(list, model, &o.wide, &err) == 0, "%s", err.text);
+	ck_assert_msg(kv_layout_plan(model, &o, &layout, &err) == 0, "%s", err.text);
+	kv_model_free(model);
+	return layout;
+}
+
+/* One kind of attention: one block table, and a page of what each layer needs. */
+START_TEST(layers_that_stay_wide_share_the_block_table_of_full_layers)
+{
+	struct kv_layout layout = plan_with_wide("llama-3.1-8b", "fp8", "0,31");
+
+	ck_assert_uint_eq(layout.groups, 1);
+	ck_assert_uint_eq(layout.growing_bytes, 30 * 2048 + 2 * 4096);
+	ck_assert_uint_eq(layout.page_bytes, 16 * layout.growing_bytes);
+}
+END_TEST
+
+/* gpt-oss-20b: 12 full layers of 1,024 bytes a token in fp8, 12 windowed ones of 2,048: equal pages take blocks of 32 and 16. */
+START_TEST(wide_windows_beside_narrow_full_layers_make_pages_equal_again)
+{
+	struct kv_layout layout = plan_with_wide("gpt-oss-20b", "fp8", "sliding_window");
+
+	ck_assert_uint_eq(layout.groups, 2);
+	ck_assert_int_eq(layout.group[0].kind, KV_GROUP_FULL);
+	ck_assert_uint_eq(layout.group[0].block_size, 32);
+	ck_assert_uint_eq(layout.group[1].block_size, 16);
+	ck_assert_uint_eq(layout.page_bytes, 12 * 16 * 2048);
+}
+END_TEST
+
+static const struct {
+	const char *model, *list, *says;
+} wide_refusals[] = {
+	{"llama-3.1-8b", "32", "layer 32 is beyond the 32 layers"}, {"llama-3.1-8b", "first", "'first' is neither"},
+	{"llama-3.1-8b", "1,,2", "'' is neither"}, {"llama-3.1-8b", "sliding_window", "no sliding_window layer"},
+	{"qwen3-next-80b-a3b", "0", "no KV cache of its own"},
+};
+
+START_TEST(wide_layers_that_do_not_exist_are_refused)
+{
+	struct kv_model *model = load(wide_refusals[_i].model);
+	struct kv_wide_layers wide;
+	struct kv_error err;
+
+	ck_assert_int_ne(kv_wide_layers_parse(wide_refusals[_i].list, model, &wide, &err), 0);
+	ck_assert_int_eq(err.status, KV_EXIT_USAGE);
+	ck_assert_msg(strstr(err.text, wide_refusals[_i].says) != NULL, "%s", err.text);
+	kv_model_free(model);
+}
+END_TEST
+
 START_TEST(unknown_cache_formats_list_the_valid_ones)
 {
 	struct kv_error err;
@@ -211,6 +367,14 @@ int main(void)
 	tcase_add_test(tc, without_groups_windowed_layers_hold_everything);
 	tcase_add_test(tc, scales_are_counted_apart);
 	tcase_add_test(tc, the_sparse_mla_format_takes_656_bytes_a_layer);
+	tcase_add_loop_test(tc, compressed_layers_are_laid_out_as_logged, 0, sizeof compressed / sizeof *compressed);
+	tcase_add_test(tc, compressed_rows_have_584_bytes_and_their_indexer_132);
+	tcase_add_loop_test(tc, what_sources_do_not_fix_of_compressed_layers_is_refused, 0,
+	                    sizeof compressed_refusals / sizeof *compressed_refusals);
+	tcase_add_loop_test(tc, quantised_caches_hold_scales_and_zero_points, 0, sizeof quantised / sizeof *quantised);
+	tcase_add_test(tc, layers_that_stay_wide_share_the_block_table_of_full_layers);
+	tcase_add_test(tc, wide_windows_beside_narrow_full_layers_make_pages_equal_again);
+	tcase_add_loop_test(tc, wide_layers_that_do_not_exist_are_refused, 0, sizeof wide_refusals / sizeof *wide_refusals);
 	tcase_add_test(tc, unknown_cache_formats_list_the_valid_ones);
 	tcase_add_test(tc, a_split_that_does_not_go_is_refused);
 	suite_add_tcase(suite, tc);

@@ -40,7 +40,7 @@ static bool notes_mention(const struct kv_model *model, const char *word)
 static const char *kinds(const struct kv_model *model)
 {
 	static char text[64];
-	static const char letters[] = "fscm12dkn";
+	static const char letters[] = "fscm12dkxn";
 
 	for (uint32_t i = 0; i < model->layers; i++)
 		text[i] = letters[model->layer[i].mixer];

@@ -212,7 +212,8 @@ static const char *const perturbed[] = {
 	"engine.profile=vllm-0.19", "engine.profile=vllm-0.11", "engine.dtype=float32", "engine.quantization=fp8",
 	"engine.quantization=awq", "engine.tensor_parallel_size=2", "engine.pipeline_parallel_size=2",
 	"engine.max_num_seqs=64", "engine.max_num_batched_tokens=16384", "engine.block_size=32",
-	"engine.gpu_memory_utilization=0.8", "engine.kv_cache_dtype=fp8", "engine.kv_cache_memory_bytes=7GiB",
+	"engine.gpu_memory_utilization=0.8", "engine.kv_cache_dtype=fp8", "engine.kv_cache_dtype=int4_g64",
+	"engine.kv_cache_dtype=fp8 engine.kv_cache_dtype_skip_layers=0,31", "engine.kv_cache_memory_bytes=7GiB",
 	"engine.num_gpu_blocks_override=4321", "engine.max_model_len=2000", "engine.enable_prefix_caching=false",
 	"engine.enable_chunked_prefill=false",
 };

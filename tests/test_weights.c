@@ -38,12 +38,30 @@ START_TEST(parameters_agree_with_the_published_totals)
 }
 END_TEST
 
+/* DeepSeek's model card, in billions as it rounds them. */
+static const struct {
+	const char *name;
+	double parameters, active;
+} compressed[] = {{"deepseek-v4-flash", 284, 13}, {"deepseek-v4-pro", 1600, 49}};
+
+START_TEST(models_of_compressed_layers_have_the_parameters_of_their_card)
+{
+	struct kv_model *model = load(compressed[_i].name);
+	struct kv_weights weights = count(model, 1);
+
+	ck_assert_double_eq_tol(weights.parameters / 1e9 / compressed[_i].parameters, 1, 0.02);
+	ck_assert_double_eq_tol(weights.active_parameters / 1e9 / compressed[_i].active, 1, 0.08);
+	kv_model_free(model);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("weights");
 	TCase *tc = tcase_create("weights");
 
 	tcase_add_loop_test(tc, parameters_agree_with_the_published_totals, 0, MODEL_FACTS);
+	tcase_add_loop_test(tc, models_of_compressed_layers_have_the_parameters_of_their_card, 0, 2);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }

@@ -32,6 +32,28 @@ static double element_bytes(const struct kv_size_report *r)
 	return (bits ? bits : kv_dtype_bits(r->deployment.model->dtype)) / 8.0;
 }
 
+static uint32_t count_ratio(const struct kv_model *m, uint32_t ratio)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < m->layers; i++)
+		count += m->layer[i].compress_ratio == ratio;
+	return count;
+}
+
+/* DeepSeek-V4: what every further token adds once a row is complete. */
+static void print_rows(struct kv_output *out, const struct kv_size_report *r, uint64_t positions, uint64_t sequences)
+{
+	const struct kv_model *m = r->deployment.model;
+	uint32_t by_4 = count_ratio(m, 4), by_128 = count_ratio(m, 128);
+	double product = (by_4 * (584 + 132) / 4.0 + by_128 * 584 / 128.0) * (double)positions * (double)sequences;
+	char bytes[KV_QUANTITY_MAX];
+
+	kv_output_printf(out, "  (%u layers x (584 row + 132 indexer) bytes / 4 + %u layers x 584 bytes / 128) x %" PRIu64 " positions x %"
+	                 PRIu64 " sequences\n    = %.0f bytes (%s) on a rank\n", by_4, by_128, positions, sequences, product,
+	                 kv_format_bytes_short((int64_t)product, bytes));
+}
+
 static void print_product(struct kv_output *out, const struct kv_size_report *r, uint64_t positions, uint64_t sequences)
 {
 	const struct kv_model *m = r->deployment.model;
@@ -40,6 +62,10 @@ static void print_product(struct kv_output *out, const struct kv_size_report *r,
 	char bytes[KV_QUANTITY_MAX];
 	double product;
 
+	if (l->mixer == KV_MIXER_COMPRESSED) {
+		print_rows(out, r, positions, sequences);
+		return;
+	}
 	if (m->kv_lora_rank) {
 		uint32_t layers = count_mixer(m, KV_MIXER_MLA);
 
@@ -61,14 +87,16 @@ static void print_product(struct kv_output *out, const struct kv_size_report *r,
 static void print_windows(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_model *m = r->deployment.model;
-	uint32_t windowed = count_mixer(m, KV_MIXER_SLIDING) + count_mixer(m, KV_MIXER_CHUNKED);
+	uint32_t windowed = count_mixer(m, KV_MIXER_SLIDING) + count_mixer(m, KV_MIXER_CHUNKED)
+	                    + count_mixer(m, KV_MIXER_COMPRESSED);
 	uint32_t window = 0;
 
 	for (uint32_t i = 0; i < m->layers; i++)
 		window = m->layer[i].window ? m->layer[i].window : window;
 	if (windowed)
-		kv_output_printf(out, "- %u layers look back %u tokens only: beyond them they stop growing, and a request holds window + "
-		                 "tokens in flight (%" PRIu64 ") in them.\n", windowed, window, kv_size_in_flight(&r->question));
+		kv_output_printf(out, "- %u layers look back %u tokens only%s: beyond them they stop growing, and a request holds window + "
+		                 "tokens in flight (%" PRIu64 ") in them.\n", windowed, window, m->layer[0].mixer == KV_MIXER_COMPRESSED
+		                 ? " (and on rows)" : "", kv_size_in_flight(&r->question));
 }
 
 static void print_states(struct kv_output *out, const struct kv_size_report *r)
@@ -84,13 +112,14 @@ static void print_heads(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_model *m = r->deployment.model;
 	uint32_t tp = r->question.budget.layout.tensor_parallel;
+	bool latent = m->kv_lora_rank || m->layer[0].mixer == KV_MIXER_COMPRESSED;
 
-	if (m->kv_lora_rank)
+	if (latent)
 		kv_output_text(out, "- The latent is one for all heads and whole on every rank: tensor parallelism does not shrink it.\n");
 	else if (tp > m->kv_heads)
 		kv_output_printf(out, "- %u ranks share %u KV heads: each rank still holds one, so ranks beyond %u add no room.\n", tp,
 		                 m->kv_heads, m->kv_heads);
-	if (!m->kv_lora_rank && m->head_dim * m->q_heads != m->hidden)
+	if (!latent && m->head_dim * m->q_heads != m->hidden)
 		kv_output_printf(out, "- The head dimension is the config's %u, not hidden / heads = %u.\n", m->head_dim,
 		                 m->hidden / m->q_heads);
 }
@@ -104,6 +133,9 @@ static void print_rounding(struct kv_output *out, const struct kv_size_report *r
 	if (l->padding_layers)
 		kv_output_printf(out, "- Layers come in groups of %u: %u slots stay empty and are paid for.\n", l->layer_slots,
 		                 l->padding_layers);
+	if (kv_wide_layers_any(&r->question.budget.layout.wide))
+		kv_output_printf(out, "- The layers in --kv-cache-dtype-skip-layers keep the model's type: a token takes %" PRIu64 " bytes.\n",
+		                 l->growing_bytes + l->windowed_bytes);
 	if (l->metadata_bytes)
 		kv_output_printf(out, "- Scales and metadata add %" PRIu64 " bytes a token.\n", l->metadata_bytes);
 	if (r->question.budget.rule.null_block)

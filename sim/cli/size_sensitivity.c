@@ -56,7 +56,7 @@ static void vary_blocks(struct variants *v)
 
 static void vary_cache(struct variants *v)
 {
-	static const char *const names[] = { "auto", "fp8", "int8_per_token_head", "nvfp4" };
+	static const char *const names[] = { "auto", "fp8", "int8_per_token_head", "nvfp4", "int4_g64" };
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		struct kv_size_question q = v->report->question;

@@ -135,6 +135,19 @@ static int fill_question(struct kv_deployment *d, const struct kv_scenario *s, u
 	return 0;
 }
 
+static int read_wide_layers(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	const char *list = s->engine.kv_cache_dtype_skip_layers;
+
+	if (list == NULL)
+		return 0;
+	if (d->question.layout.cache->bits == 0)
+		kv_fail(err, KV_EXIT_USAGE, "all layers have the model's own type: give --kv-cache-dtype too");
+	else if (!kv_wide_layers_parse(list, d->model, &d->question.layout.wide, err))
+		return 0;
+	return kv_scenario_fail_in(s, "engine.kv_cache_dtype_skip_layers", err);
+}
+
 /* Kinds of KV groups that the engine runs. */
 static int check_groups(const struct kv_deployment *d, struct kv_error *err)
 {
@@ -243,6 +256,7 @@ static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, 
 		.tensor_parallel = (uint32_t)s->engine.tensor_parallel_size,
 		.pipeline_parallel = (uint32_t)s->engine.pipeline_parallel_size,
 		.kv_dtype = kv_deployment_cache_dtype(d, s),
+		.wide = d->question.layout.wide,
 	};
 	struct kv_latency_setup setup;
 	struct kv_latency *latency;
@@ -332,7 +346,7 @@ static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
 static int plan(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
 {
 	return load_profiles(d, s, given, err) || apply_types(d, s, err) || resolve_lengths(d, s, err) ||
-	       fill_question(d, s, device_bytes(d, given), err) ? -1 : 0;
+	       fill_question(d, s, device_bytes(d, given), err) || read_wide_layers(d, s, err) ? -1 : 0;
 }
 
 static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)

@@ -77,7 +77,7 @@ struct kv_scenario {
 	const char *model, *hardware;
 	struct {
 		const char *profile;
-		const char *dtype, *quantization, *kv_cache_dtype;
+		const char *dtype, *quantization, *kv_cache_dtype, *kv_cache_dtype_skip_layers;
 		uint64_t tensor_parallel_size, pipeline_parallel_size;
 		uint64_t max_model_len, max_num_seqs, max_num_batched_tokens, block_size, long_prefill_token_threshold;
 		uint64_t kv_cache_memory_bytes, num_gpu_blocks_override;

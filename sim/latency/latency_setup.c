@@ -47,7 +47,6 @@ static double recurrent_params(const struct kv_model *m, enum kv_mixer mixer)
 	case KV_MIXER_DELTA_NET:
 	case KV_MIXER_KDA:
 		return m->hidden * (2.0 * keys + 3.0 * values + 2.0 * r->value_heads);
-		return 4.0 * m->hidden * m->hidden;
 	default:
 		return 0.0;
 	}
@@ -139,8 +138,12 @@ void kv_latency_model_from(const struct kv_model *model, const struct kv_latency
 		.head_params = (double)model->vocab * model->hidden,
 	};
 	for (uint32_t i = 0; i < model->layers; i++) {
+		struct kv_latency_layout here = *layout;
+
+		if (kv_wide_layers_hold(&layout->wide, i))
+			here.kv_dtype = model->dtype;
 		out->linear_params += mixer_params(model, &model->layer[i]);
-		add_mixer(out, model, &model->layer[i], layout);
+		add_mixer(out, model, &model->layer[i], &here);
 		add_ffn(out, model, &model->layer[i]);
 	}
 	count_bytes(model, out);

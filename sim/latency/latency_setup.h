@@ -7,11 +7,13 @@
 #include "sim/deploy/hardware.h"
 #include "sim/latency/latency.h"
 #include "sim/model/model.h"
+#include "sim/model/wide_layers.h"
 
 struct kv_latency_layout {
 	uint32_t tensor_parallel;
 	uint32_t pipeline_parallel;
 	enum kv_dtype kv_dtype;    /* of the KV cache */
+	struct kv_wide_layers wide;/* layers whose KV cache has the model's own type */
 };
 
 /* The model as it stands on one of tensor_parallel ranks. Weights have the model's own quantisation. Counts are of

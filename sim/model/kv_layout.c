@@ -6,6 +6,7 @@
 
 #include "sim/base/names.h"
 #include "sim/base/units.h"
+#include "sim/model/kv_layout_compressed.h"
 #include "sim/model/model.h"
 
 static const char *const kind_names[] = {
@@ -14,6 +15,10 @@ static const char *const kind_names[] = {
 };
 
 #define VLLM_CACHE "vLLM kv_cache_interface.py, 2026-08"
+
+/* KIVI (group 32) and the quantised caches of transformers (64): asymmetric, scale and zero point of 2 bytes each. */
+#define INT4_GROUPWISE(group) .bits = 4, .scale_group = group, .scale_bits = 16, .zero_bits = 16, .lossy = true, \
+	.source = "4-bit groups with a scale and a zero point of 16 bits, as KIVI and transformers keep them"
 
 static const struct kv_cache_format formats[] = {
 	{.name = "auto", .source = "the model's dtype"},
@@ -25,16 +30,25 @@ static const struct kv_cache_format formats[] = {
 	{.name = "fp8_e5m2", .bits = 8, .lossy = true, .source = VLLM_CACHE},
 	{.name = "fp8_per_token_head", .bits = 8, .token_head_bytes = 4, .lossy = true, .source = VLLM_CACHE},
 	{.name = "int8_per_token_head", .bits = 8, .token_head_bytes = 4, .lossy = true, .source = VLLM_CACHE},
+	{.name = "int4_per_token_head", .bits = 4, .token_head_bytes = 4, .lossy = true,
+	 .source = VLLM_CACHE ": scale and zero point share 4 bytes; LMDeploy's quant_policy 4 takes as much"},
+	{.name = "int4_g32", INT4_GROUPWISE(32)},
+	{.name = "int4_g64", INT4_GROUPWISE(64)},
+	{.name = "int4_g128", INT4_GROUPWISE(128)},
 	{.name = "nvfp4", .bits = 4, .scale_group = 16, .scale_bits = 8, .lossy = true,
 	 .source = "NVFP4: 4 bits and an fp8 scale for 16 elements"},
-	{.name = "fp8_ds_mla", .bits = 8, .mla_token_bytes = 656, .lossy = true,
-	 .source = "DeepSeek-V3.2 sparse layout: 512 latent fp8 + 16 scales + 128 rope bf16"},
+	{.name = "fp8_ds_mla", .bits = 8, .sparse_mla = true, .lossy = true,
+	 .source = "DeepSeek-V3.2 sparse layout: 512 latent fp8 + 16 scales + 128 rope bf16; V4: kv_layout_compressed.c"},
 	{.name = "q8_0", .bits = 8, .scale_group = 32, .scale_bits = 16, .lossy = true, .source = "llama.cpp ggml types"},
 	{.name = "q5_0", .bits = 5, .scale_group = 32, .scale_bits = 16, .lossy = true, .source = "llama.cpp ggml types"},
 	{.name = "q4_0", .bits = 4, .scale_group = 32, .scale_bits = 16, .lossy = true, .source = "llama.cpp ggml types"},
 };
 
 enum { KV_BLOCK_MAX = 1 << 30 };  /* tokens */
+
+enum { SPARSE_ROW_BYTES = 656, SPARSE_ROW_SCALES = 16 };  /* of a token and layer, DeepSeek-V3.2 */
+
+static const struct kv_cache_format *const model_format = &formats[0];
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -78,26 +92,41 @@ const struct kv_cache_format *kv_cache_format_find(const char *name, struct kv_e
 	return NULL;
 }
 
+bool kv_cache_format_is_fp8(const struct kv_cache_format *cache)
+{
+	return cache->bits == 8 && !cache->scale_group && !cache->token_head_bytes;
+}
+
 static uint64_t element_bits(const struct kv_cache_format *cache, const struct kv_model *model)
 {
 	return cache->bits ? cache->bits : kv_dtype_bits(model->dtype);
 }
 
+static uint64_t group_metadata(const struct kv_cache_format *cache, uint64_t elements)
+{
+	uint64_t group_bits = cache->scale_bits + cache->zero_bits;
+
+	return cache->scale_group ? kv_ceil_div(elements, cache->scale_group) * group_bits / 8 : 0;
+}
+
 static uint64_t row_metadata(const struct kv_cache_format *cache, uint64_t elements)
 {
-	uint64_t scales = cache->scale_group ? kv_ceil_div(elements, cache->scale_group) * cache->scale_bits / 8 : 0;
+	return group_metadata(cache, elements) + cache->token_head_bytes;
+}
 
-	return scales + cache->token_head_bytes;
+uint64_t kv_cache_row_bytes(const struct kv_cache_format *cache, const struct kv_model *model, uint64_t elements)
+{
+	return kv_ceil_div(elements * element_bits(cache, model), 8) + group_metadata(cache, elements);
 }
 
 /* KV heads are split over the ranks and never fall below one a rank. */
-static void size_attention(const struct kv_model *model, const struct kv_layer *layer,
-                           const struct kv_layout_options *o, struct layer_type *type)
+static void size_attention(const struct kv_model *model, const struct kv_layer *layer, const struct kv_cache_format *cache,
+                           uint32_t tensor_parallel, struct layer_type *type)
 {
-	uint64_t heads = kv_max(1, layer->kv_heads / o->tensor_parallel);
-	uint64_t bits = element_bits(o->cache, model);
+	uint64_t heads = kv_max(1, layer->kv_heads / tensor_parallel);
+	uint64_t bits = element_bits(cache, model);
 
-	type->metadata_bytes = heads * (row_metadata(o->cache, layer->head_dim) + row_metadata(o->cache, layer->v_head_dim));
+	type->metadata_bytes = heads * (row_metadata(cache, layer->head_dim) + row_metadata(cache, layer->v_head_dim));
 	type->token_bytes = heads * (kv_ceil_div(layer->head_dim * bits, 8) + kv_ceil_div(layer->v_head_dim * bits, 8))
 	                    + type->metadata_bytes;
 }
@@ -108,20 +137,26 @@ static uint64_t index_bytes(const struct kv_model *model)
 	return model->index_heads ? model->index_head_dim + 4 : 0;
 }
 
-/* One latent a token, whole on every rank. */
-static int size_mla(const struct kv_model *model, const struct kv_layout_options *o, struct layer_type *type,
+/* vLLM takes fp8 for fp8_ds_mla where the model has an indexer. */
+static bool is_sparse_format(const struct kv_model *model, const struct kv_cache_format *cache)
+{
+	return cache->sparse_mla || (model->index_heads && kv_cache_format_is_fp8(cache));
+}
+
+/* One latent a token, whole on every rank; vLLM counts per-token-head scales for keys and values all the same. */
+static int size_mla(const struct kv_model *model, const struct kv_cache_format *cache, struct layer_type *type,
                     struct kv_error *err)
 {
 	uint64_t elements = model->kv_lora_rank + model->qk_rope_dim;
 
-	type->metadata_bytes = row_metadata(o->cache, elements);
-	type->token_bytes = kv_ceil_div(elements * element_bits(o->cache, model), 8) + type->metadata_bytes;
-	if (o->cache->mla_token_bytes) {
+	type->metadata_bytes = row_metadata(cache, elements) + cache->token_head_bytes;
+	type->token_bytes = kv_ceil_div(elements * element_bits(cache, model), 8) + type->metadata_bytes;
+	if (is_sparse_format(model, cache)) {
 		if (model->kv_lora_rank != 512 || model->qk_rope_dim != 64)
 			return kv_fail(err, KV_EXIT_USAGE, "KV cache dtype %s is laid out for latents of 512 + 64, not %u + %u",
-			               o->cache->name, model->kv_lora_rank, model->qk_rope_dim);
-		type->token_bytes = o->cache->mla_token_bytes;
-		type->metadata_bytes = 16;
+			               cache->name, model->kv_lora_rank, model->qk_rope_dim);
+		type->token_bytes = SPARSE_ROW_BYTES;
+		type->metadata_bytes = SPARSE_ROW_SCALES;
 	}
 	type->token_bytes += index_bytes(model);
 	return 0;
@@ -163,9 +198,12 @@ static enum kv_group_kind kind_of(enum kv_mixer mixer, bool whole_context)
 	}
 }
 
-static int size_layer(const struct kv_model *model, const struct kv_layer *layer, const struct kv_layout_options *o,
+static int size_layer(const struct kv_model *model, uint32_t index, const struct kv_layout_options *o,
                       struct layer_type *type, struct kv_error *err)
 {
+	const struct kv_layer *layer = &model->layer[index];
+	const struct kv_cache_format *cache = kv_wide_layers_hold(&o->wide, index) ? model_format : o->cache;
+
 	*type = (struct layer_type){.kind = kind_of(layer->mixer, o->whole_context), .count = 1,
 	                            .block_size = o->block_size};
 	if (type->kind == KV_GROUP_SLIDING_WINDOW || type->kind == KV_GROUP_CHUNKED_LOCAL)
@@ -175,11 +213,11 @@ static int size_layer(const struct kv_model *model, const struct kv_layer *layer
 		return 0;
 	}
 	if (type->kind == KV_GROUP_MLA)
-		return size_mla(model, o, type, err);
-	if (o->cache->mla_token_bytes)
-		return kv_fail(err, KV_EXIT_USAGE, "KV cache dtype %s goes with MLA models only, and %s is none", o->cache->name,
+		return size_mla(model, cache, type, err);
+	if (cache->sparse_mla)
+		return kv_fail(err, KV_EXIT_USAGE, "KV cache dtype %s goes with MLA models only, and %s is none", cache->name,
 		               model->name);
-	size_attention(model, layer, o, type);
+	size_attention(model, layer, cache, o->tensor_parallel, type);
 	return 0;
 }
 
@@ -215,7 +253,7 @@ static int collect_types(const struct kv_model *model, const struct kv_layout_op
 
 		if (layer->mixer == KV_MIXER_NONE || layer->shares_kv_with >= 0)
 			continue;
-		if (size_layer(model, layer, o, &type, err) != 0 || add_type(types, &type, model, err) != 0)
+		if (size_layer(model, i, o, &type, err) != 0 || add_type(types, &type, model, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -366,8 +404,11 @@ int kv_layout_plan(const struct kv_model *model, const struct kv_layout_options 
 
 	*layout = (struct kv_layout){.speculative_tokens = options->speculative_tokens,
 	                             .state_caching = options->state_caching};
-	if (kv_model_check_tp(model, options->tensor_parallel, err) != 0
-	    || collect_types(model, options, &types, err) != 0)
+	if (kv_model_check_tp(model, options->tensor_parallel, err) != 0)
+		return -1;
+	if (model->layer[0].mixer == KV_MIXER_COMPRESSED)
+		return kv_layout_plan_compressed(model, options, layout, err);
+	if (collect_types(model, options, &types, err) != 0)
 		return -1;
 	if (types.count == 0)
 		return kv_fail(err, KV_EXIT_DATA, "%s has no layer with a KV cache of its own", model->name);

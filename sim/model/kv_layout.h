@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "sim/base/error.h"
+#include "sim/model/wide_layers.h"
 
 struct kv_model;
 
@@ -41,7 +42,8 @@ struct kv_cache_format {
 	uint32_t scale_group;       /* elements that share a scale; 0 = none inside the cache */
 	uint32_t scale_bits;
 	uint32_t token_head_bytes;  /* scales of one token and head, once for keys and once for values */
-	uint32_t mla_token_bytes;   /* fixed size of an MLA token and layer; 0 = (latent + rope) elements */
+	uint32_t zero_bits;         /* of a zero point beside each of these scales; 0 = none */
+	bool sparse_mla;            /* the fixed rows of DeepSeek's sparse attention: 656 bytes (V3.2), 584 (V4) */
 	bool lossy;
 	const char *source;
 };
@@ -49,18 +51,30 @@ struct kv_cache_format {
 /* "auto" is the model's dtype. NULL with err filled for an unknown name. */
 const struct kv_cache_format *kv_cache_format_find(const char *name, struct kv_error *err);
 
+/* fp8 with the scales outside the cache, fp8_ds_mla included. */
+bool kv_cache_format_is_fp8(const struct kv_cache_format *cache);
+
+/* One row of so many cached elements of a model, scales in groups included. */
+uint64_t kv_cache_row_bytes(const struct kv_cache_format *cache, const struct kv_model *model, uint64_t elements);
+
 /* How many states a request keeps in a group of recurrent layers. */
 enum kv_state_caching { KV_STATE_SINGLE, KV_STATE_ALIGN, KV_STATE_ALL };
+
+/* How vLLM shares block ids among groups of compressed layers: packed densely (since 2026-07), each page size with the largest
+ * number of its pages in any group (since 2026-06), or as many of every size as of the most frequent one (before). */
+enum kv_packing { KV_PACKING_DENSE, KV_PACKING_BY_SIZE, KV_PACKING_TUPLES };
 
 struct kv_layout_options {
 	uint32_t block_size;              /* tokens */
 	uint32_t tensor_parallel;
 	const struct kv_cache_format *cache;
+	struct kv_wide_layers wide;       /* layers whose cache is not in that format but in the model's dtype */
 	bool whole_context;               /* no groups: windowed layers hold their whole context like full ones */
 	bool mtp;                         /* cache the multi-token prediction layers too */
 	uint32_t speculative_tokens;      /* widens the convolution state, adds states to a request */
 	enum kv_state_caching state_caching;
 	uint32_t state_alignment;         /* attention blocks beside state are multiples of this; 0 = 16, 128 with MLA */
+	enum kv_packing packing;          /* of compressed layers */
 	uint32_t first_layer, layer_count;/* the pipeline stage; count 0 = all layers */
 };
 

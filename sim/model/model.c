@@ -21,7 +21,7 @@ static const char *const mixer_names[KV_MIXERS] = {
 	[KV_MIXER_FULL] = "full", [KV_MIXER_SLIDING] = "sliding window", [KV_MIXER_CHUNKED] = "chunked local",
 	[KV_MIXER_MLA] = "MLA", [KV_MIXER_MAMBA1] = "Mamba", [KV_MIXER_MAMBA2] = "Mamba-2",
 	[KV_MIXER_DELTA_NET] = "gated delta net", [KV_MIXER_KDA] = "Kimi delta attention",
-	[KV_MIXER_NONE] = "feed-forward only",
+	[KV_MIXER_COMPRESSED] = "compressed sparse attention", [KV_MIXER_NONE] = "feed-forward only",
 };
 
 static const struct {
@@ -201,6 +201,8 @@ int kv_model_check_tp(const struct kv_model *m, uint32_t tp, struct kv_error *er
 			return kv_fail(err, KV_EXIT_USAGE, "%u ranks neither divide the %u KV heads of %s nor are a "
 			               "multiple of them", tp, kv_heads, m->name);
 	}
+	if (m->o_groups && check_split(m, "groups of the output projection", m->o_groups, tp, err) != 0)
+		return -1;
 	if (m->ffn_size && check_split(m, "columns of the feed-forward layers", m->ffn_size, tp, err) != 0)
 		return -1;
 	if (m->experts && check_split(m, "columns of the experts", m->expert_size, tp, err) != 0)

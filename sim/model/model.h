@@ -23,6 +23,7 @@ enum kv_mixer {
 	KV_MIXER_MAMBA2,
 	KV_MIXER_DELTA_NET,  /* gated delta net */
 	KV_MIXER_KDA,        /* Kimi delta attention */
+	KV_MIXER_COMPRESSED, /* DeepSeek-V4: the last `window` tokens, and rows that stand for compress_ratio tokens each */
 	KV_MIXER_NONE,       /* feed-forward only (Nemotron-H) */
 	KV_MIXERS
 };
@@ -37,7 +38,8 @@ struct kv_layer {
 	uint32_t kv_heads;      /* 1 for MLA */
 	uint32_t head_dim;      /* of queries and keys (nope + rope for MLA) */
 	uint32_t v_head_dim;
-	uint32_t window;        /* tokens; 0 unless sliding or chunked */
+	uint32_t window;        /* tokens; 0 unless sliding, chunked or compressed */
+	uint32_t compress_ratio;/* tokens in a row, 4 (with an indexer) or 128; 0 = no rows, or no compressed layer */
 	int32_t shares_kv_with; /* index of the layer whose keys and values it reads; -1 = its own */
 	enum kv_ffn ffn;
 	uint32_t ffn_size;      /* inner width: of the dense FFN, or of one expert */
@@ -63,6 +65,7 @@ struct kv_quantization {
 	uint32_t block_rows;      /* output rows that share a scale (fp8 blocks); 1 = each its own, 0 = the tensor */
 	uint32_t scale_bits;      /* of one scale */
 	uint32_t zero_bits;       /* of one zero point; 0 = none */
+	bool mxfp4_experts;       /* routed experts are mxfp4, whatever the rest is (DeepSeek-V4) */
 	char **skip;              /* module names, "re:" patterns or last components; ends with NULL; may be NULL */
 };
 
@@ -122,7 +125,9 @@ struct kv_model {
 
 	uint32_t q_lora_rank, kv_lora_rank;    /* MLA; kv_lora_rank 0 = no MLA, q_lora_rank 0 = q is not compressed */
 	uint32_t qk_nope_dim, qk_rope_dim, v_head_dim;
-	uint32_t index_heads, index_head_dim;  /* sparse attention indexer (DeepSeek-V3.2); 0 = none */
+	uint32_t index_heads, index_head_dim;  /* sparse attention indexer (DeepSeek-V3.2 and V4); 0 = none */
+	uint32_t o_groups, o_lora_rank;        /* output projection in groups of low rank (DeepSeek-V4); 0 = none */
+	uint32_t residual_streams;             /* hyper-connections (DeepSeek-V4); 0 = one residual stream */
 
 	struct kv_recurrent recurrent;         /* zero without recurrent layers */
 

@@ -78,6 +78,12 @@ static void read_kv_heads(struct kv_model_reader *r)
 		              m->kv_heads, m->q_heads);
 }
 
+static void read_indexer(struct kv_model_reader *r)
+{
+	r->model->index_heads = kv_field_count(&r->f, "index_n_heads", 0, KV_MAX_HEADS, 0);
+	r->model->index_head_dim = kv_field_count(&r->f, "index_head_dim", 0, KV_MAX_WIDTH, 0);
+}
+
 static void read_mla(struct kv_model_reader *r)
 {
 	struct kv_model *m = r->model;
@@ -89,8 +95,19 @@ static void read_mla(struct kv_model_reader *r)
 	m->qk_nope_dim = kv_field_count(&r->f, "qk_nope_head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
 	m->qk_rope_dim = kv_field_count(&r->f, "qk_rope_head_dim", 0, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
 	m->v_head_dim = kv_field_count(&r->f, "v_head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
-	m->index_heads = kv_field_count(&r->f, "index_n_heads", 0, KV_MAX_HEADS, 0);
-	m->index_head_dim = kv_field_count(&r->f, "index_head_dim", 0, KV_MAX_WIDTH, 0);
+	read_indexer(r);
+}
+
+static void read_compressed(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
+
+	m->q_lora_rank = kv_field_count(&r->f, "q_lora_rank", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	m->qk_rope_dim = kv_field_count(&r->f, "qk_rope_head_dim", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	m->o_groups = kv_field_count(&r->f, "o_groups", 1, m->q_heads, KV_FIELD_REQUIRED);
+	m->o_lora_rank = kv_field_count(&r->f, "o_lora_rank", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	m->residual_streams = kv_field_count(&r->f, "hc_mult", 1, 64, 4);
+	read_indexer(r);
 }
 
 static void read_attention(struct kv_model_reader *r)
@@ -109,16 +126,19 @@ static void read_attention(struct kv_model_reader *r)
 	read_head_dim(r);
 	read_kv_heads(r);
 	m->v_head_dim = m->head_dim;
+	if (r->family->layers == KV_LAYERS_COMPRESSED)
+		read_compressed(r);
 }
 
 static void read_ffn_size(struct kv_model_reader *r)
 {
 	struct kv_model *m = r->model;
+	bool all_experts = r->family->layers == KV_LAYERS_COMPRESSED;
 	bool four_times = !strcmp(m->family, "falcon") || !strcmp(m->family, "bloom");
 
 	m->ffn_matrices = r->family->ffn_matrices;
 	m->ffn_size = kv_field_count(&r->f, "intermediate_size_mlp|intermediate_size|ffn_dim|ffn_hidden_size|n_inner", 0,
-	                             KV_MAX_WIDTH, four_times ? 4 * m->hidden : KV_FIELD_REQUIRED);
+	                             KV_MAX_WIDTH, four_times ? 4 * m->hidden : all_experts ? 0 : KV_FIELD_REQUIRED);
 	if (!strcmp(m->family, "qwen"))
 		m->ffn_size /= 2;  /* its class counts the gate and up projections together */
 }

@@ -18,6 +18,8 @@ static const struct kv_family families[] = {
 	 .traits = {.norms = 2, .router_bias = true}},
 	{.model_type = "deepseek_v32", .ffn_matrices = 3, .recurrent = KV_MIXER_NONE,
 	 .traits = {.norms = 2, .router_bias = true}},
+	{.model_type = "deepseek_v4", .ffn_matrices = 3, .layers = KV_LAYERS_COMPRESSED, .recurrent = KV_MIXER_NONE,
+	 .traits = {.norms = 2, .router_bias = true, .attention_sinks = true}},
 	{.model_type = "falcon", .head_dim_derived = true, .qkv_bias = KV_BIAS_IF_SET, .o_bias = KV_BIAS_IF_SET,
 	 .ffn_bias = KV_BIAS_IF_SET, .ffn_matrices = 2, .tied = true, .recurrent = KV_MIXER_NONE,
 	 .traits = {.norms = 1, .norm_bias = true}},

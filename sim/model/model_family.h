@@ -26,7 +26,8 @@ enum kv_layer_rule {
 	KV_LAYERS_LINEAR_INTERVAL,  /* every full_attention_interval-th (default 4) is full, the others linear */
 	KV_LAYERS_JAMBA,            /* attn_layer_period and attn_layer_offset */
 	KV_LAYERS_HYBRID_PATTERN,   /* hybrid_override_pattern: M Mamba-2, * attention, - and E feed-forward */
-	KV_LAYERS_KIMI_LINEAR       /* linear_attn_config.full_attn_layers, counted from 1 */
+	KV_LAYERS_KIMI_LINEAR,      /* linear_attn_config.full_attn_layers, counted from 1 */
+	KV_LAYERS_COMPRESSED        /* compress_ratios, or layer_types and compress_rates (DeepSeek-V4) */
 };
 
 struct kv_family {

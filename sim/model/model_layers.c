@@ -131,6 +131,53 @@ static void by_full_layer_list(struct kv_model_reader *r)
 	}
 }
 
+/* Tokens in a compressed row of layer i, prediction layers behind the others; 0 where the list ends before. */
+static json_int_t listed_ratio(struct kv_model_reader *r, uint32_t i)
+{
+	return json_integer_value(json_array_get(kv_field(&r->f, "compress_ratios"), i));
+}
+
+static json_int_t ratio_of_type(struct kv_model_reader *r, uint32_t i)
+{
+	json_t *types = kv_field_list(&r->f, "layer_types", r->model->layers);
+	const char *type = json_string_value(json_array_get(types, i));
+	const json_t *rates = kv_field(&r->f, "compress_rates");
+
+	if (type && !strcmp(type, "sliding_attention"))
+		return 0;
+	if (type && json_is_integer(json_object_get(rates, type)))
+		return json_integer_value(json_object_get(rates, type));
+	kv_field_fail(&r->f, "layer_types", "has \"%.40s\" at layer %u, for which compress_rates holds no number", type ? type : "",
+	              i);
+	return 0;
+}
+
+/* Only these two have kernels and cache layouts. */
+static void set_compressed(struct kv_model_reader *r, uint32_t i, json_int_t ratio)
+{
+	struct kv_layer *layer = &r->model->layer[i];
+
+	layer->mixer = KV_MIXER_COMPRESSED;
+	layer->window = attention_window(r);
+	layer->compress_ratio = (uint32_t)ratio;
+	if (!layer->window)
+		kv_field_fail(&r->f, "sliding_window", "is missing: every layer of model_type \"%s\" keeps a window (tokens)",
+		              r->model->family);
+	if (ratio != 0 && ratio != 4 && ratio != 128)
+		kv_field_fail(&r->f, "compress_ratios", "is %lld at layer %u: known are 0, 4 and 128", (long long)ratio, i);
+}
+
+static void by_compress_ratios(struct kv_model_reader *r)
+{
+	size_t given = json_array_size(kv_field(&r->f, "compress_ratios")), layers = r->model->layers;
+
+	if (kv_field(&r->f, "compress_ratios") && (given < layers || given > layers + r->model->mtp_layers))
+		kv_field_fail(&r->f, "compress_ratios", "has %zu elements: it must have %zu, one a layer, and may have %u more for "
+		              "prediction layers", given, layers, r->model->mtp_layers);
+	for (uint32_t i = 0; i < layers && !r->f.failed; i++)
+		set_compressed(r, i, given ? listed_ratio(r, i) : ratio_of_type(r, i));
+}
+
 static bool slides_by_rule(struct kv_model_reader *r, uint32_t i)
 {
 	switch (r->family->layers) {
@@ -157,6 +204,7 @@ static void by_family(struct kv_model_reader *r)
 	case KV_LAYERS_JAMBA: by_jamba_period(r); return;
 	case KV_LAYERS_HYBRID_PATTERN: by_hybrid_pattern(r); return;
 	case KV_LAYERS_KIMI_LINEAR: by_full_layer_list(r); return;
+	case KV_LAYERS_COMPRESSED: by_compress_ratios(r); return;
 	case KV_LAYERS_LINEAR_INTERVAL:
 		interval = kv_field_count(&r->f, "full_attention_interval", 1, KV_MAX_LAYERS, 4);
 		for (uint32_t i = 0; i < r->model->layers; i++)
@@ -223,7 +271,8 @@ static void shape_attention(struct kv_model_reader *r, struct kv_layer *layer)
 
 static bool is_attention(enum kv_mixer mixer)
 {
-	return mixer == KV_MIXER_FULL || mixer == KV_MIXER_SLIDING || mixer == KV_MIXER_CHUNKED;
+	return mixer == KV_MIXER_FULL || mixer == KV_MIXER_SLIDING || mixer == KV_MIXER_CHUNKED
+	       || mixer == KV_MIXER_COMPRESSED;
 }
 
 static bool listed(const json_t *list, uint32_t i)
@@ -285,16 +334,25 @@ static void share_keys(struct kv_model_reader *r)
 				m->layer[i].shares_kv_with = (int32_t)j;
 }
 
-static void add_mtp_layers(struct kv_model *m)
+static bool predicts(const struct kv_layer *layer)
 {
+	return layer->mixer == KV_MIXER_MLA || layer->mixer == KV_MIXER_FULL || layer->mixer == KV_MIXER_COMPRESSED;
+}
+
+static void add_mtp_layers(struct kv_model_reader *r)
+{
+	struct kv_model *m = r->model;
 	uint32_t like = m->layers;
 
-	while (like > 0 && m->layer[like - 1].mixer != KV_MIXER_MLA && m->layer[like - 1].mixer != KV_MIXER_FULL)
+	while (like > 0 && !predicts(&m->layer[like - 1]))
 		like--;
 	if (like == 0)
 		m->mtp_layers = 0;
-	for (uint32_t i = 0; i < m->mtp_layers; i++)
+	for (uint32_t i = 0; i < m->mtp_layers; i++) {
 		m->layer[m->layers + i] = m->layer[like - 1];
+		if (m->layer[like - 1].mixer == KV_MIXER_COMPRESSED)
+			set_compressed(r, m->layers + i, listed_ratio(r, m->layers + i));
+	}
 }
 
 void kv_model_read_layers(struct kv_model_reader *r)
@@ -304,7 +362,7 @@ void kv_model_read_layers(struct kv_model_reader *r)
 	m->layer = kv_calloc((size_t)m->layers + m->mtp_layers, sizeof *m->layer);
 	for (uint32_t i = 0; i < m->layers; i++)
 		m->layer[i].shares_kv_with = -1;
-	if (kv_field(&r->f, "layer_types")) {
+	if (kv_field(&r->f, "layer_types") && r->family->layers != KV_LAYERS_COMPRESSED) {
 		by_layer_types(r);
 	} else {
 		refuse_unknown_kinds(r);
@@ -317,5 +375,5 @@ void kv_model_read_layers(struct kv_model_reader *r)
 		shape_ffn(r, i);
 	}
 	share_keys(r);
-	add_mtp_layers(m);
+	add_mtp_layers(r);
 }

@@ -112,6 +112,21 @@ static void read_bitsandbytes(struct kv_fields *f, struct kv_quantization *q)
 	q->scale_bits = 32;
 }
 
+/* DeepSeek-V4 states the type of its experts beside an fp8 quantization_config. */
+static void read_experts_dtype(struct kv_model_reader *r, struct kv_quantization *q)
+{
+	const char *type;
+
+	if (r->family->layers != KV_LAYERS_COMPRESSED)
+		return;
+	type = kv_field_text(&r->f, "expert_dtype", NULL);
+	q->mxfp4_experts = !type || !strcmp(type, "fp4");
+	if (!type)
+		kv_model_note(r->model, "expert_dtype is missing: fp4 assumed, as in the published models of this class");
+	else if (!q->mxfp4_experts && strcmp(type, "fp8") != 0)
+		kv_field_fail(&r->f, "expert_dtype", "is \"%.40s\": known are fp4 and fp8", type);
+}
+
 void kv_model_read_quantization(struct kv_model_reader *r)
 {
 	struct kv_quantization *q = &r->model->quantization;
@@ -146,6 +161,7 @@ void kv_model_read_quantization(struct kv_model_reader *r)
 		kv_field_fail(&f, "quant_method", "is \"%.40s\": known are fp8, fbgemm_fp8, awq, gptq, compressed-tensors, modelopt, "
 		              "mxfp4 and bitsandbytes; give --weights-bytes for others", method);
 	}
+	read_experts_dtype(r, q);
 	keep_skip_list(q, kv_field(&f, "modules_to_not_convert|ignored_layers|ignore|exclude_modules|llm_int8_skip_modules"));
 	r->f.failed = f.failed;
 }

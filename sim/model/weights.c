@@ -105,7 +105,10 @@ static uint64_t scale_bytes(const struct kv_quantization *q, uint64_t out, uint6
 
 static void add(struct tally *t, enum kv_weight_part part, struct tensor tensor, uint64_t copies, uint64_t rank_copies)
 {
-	const struct kv_quantization *q = &t->model->quantization;
+	static const struct kv_quantization mxfp4 = {.dtype = KV_DTYPE_MXFP4, .group_size = 32, .block_rows = 1,
+	                                             .scale_bits = 8};
+	bool as_expert = t->model->quantization.mxfp4_experts && part == KV_WEIGHTS_EXPERTS;
+	const struct kv_quantization *q = as_expert ? &mxfp4 : &t->model->quantization;
 	uint64_t elements = tensor.rank_out * tensor.rank_in;
 	uint64_t scales = 0, bits = kv_dtype_bits(t->model->dtype);
 
@@ -162,6 +165,12 @@ static void add_qk_norm(struct tally *t, const struct kv_layer *layer)
 		add_whole(t, KV_WEIGHTS_ATTENTION, NULL, (uint64_t)layer->head_dim * (full ? layer->kv_heads : 1), 1);
 }
 
+static void add_sinks(struct tally *t, const struct kv_layer *layer)
+{
+	if (t->model->traits.attention_sinks)
+		add_by_output(t, KV_WEIGHTS_ATTENTION, NULL, layer->q_heads, 1);
+}
+
 static void add_attention(struct tally *t, const struct kv_layer *layer)
 {
 	const struct kv_weight_traits *traits = &t->model->traits;
@@ -180,8 +189,7 @@ static void add_attention(struct tally *t, const struct kv_layer *layer)
 	if (traits->o_bias)
 		add_whole(t, KV_WEIGHTS_ATTENTION, NULL, hidden, 1);
 	add_qk_norm(t, layer);
-	if (traits->attention_sinks)
-		add_by_output(t, KV_WEIGHTS_ATTENTION, NULL, layer->q_heads, 1);
+	add_sinks(t, layer);
 }
 
 static void add_indexer(struct tally *t)
@@ -215,6 +223,51 @@ static void add_mla(struct tally *t)
 	              m->kv_lora_rank);
 	add_by_input(t, KV_WEIGHTS_ATTENTION, "self_attn.o_proj", m->hidden, heads * m->v_head_dim);
 	add_indexer(t);
+}
+
+/* Rows of `width` from two projections (content and score) that overlap where the ratio is 4; the engine keeps them in
+ * the model's dtype. */
+static void add_compressor(struct tally *t, uint64_t width, uint32_t ratio)
+{
+	uint64_t rows = (ratio == 4 ? 2 : 1) * width;
+
+	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, 2 * rows, t->model->hidden);
+	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, rows, ratio);
+	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, width, 1);
+}
+
+/* Each sublayer mixes the residual streams by (2 + n) x n weights of all streams. */
+static void add_hyper_connections(struct tally *t)
+{
+	uint64_t n = t->model->residual_streams;
+
+	for (int sublayer = 0; sublayer < 2; sublayer++)
+		add_whole(t, KV_WEIGHTS_NORM, NULL, (2 + n) * n, n * t->model->hidden);
+}
+
+/* DeepSeek-V4: one latent of head_dim is key and value; the output goes through o_groups projections of low rank. */
+static void add_compressed(struct tally *t, const struct kv_layer *layer)
+{
+	const struct kv_model *m = t->model;
+	uint64_t q = (uint64_t)layer->q_heads * layer->head_dim, low = (uint64_t)m->o_groups * m->o_lora_rank;
+
+	add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.q_a_proj", m->q_lora_rank, m->hidden);
+	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, m->q_lora_rank, 1);
+	add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.q_b_proj", q, m->q_lora_rank);
+	add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.kv_proj", layer->head_dim, m->hidden);
+	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, layer->head_dim, 1);
+	add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.o_a_proj", low, q / m->o_groups);
+	add_by_input(t, KV_WEIGHTS_ATTENTION, "self_attn.o_b_proj", m->hidden, low);
+	add_sinks(t, layer);
+	add_hyper_connections(t);
+	if (layer->compress_ratio)
+		add_compressor(t, layer->head_dim, layer->compress_ratio);
+	if (layer->compress_ratio == 4) {
+		add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.indexer.wq_b", (uint64_t)m->index_heads * m->index_head_dim,
+		          m->q_lora_rank);
+		add_whole(t, KV_WEIGHTS_ATTENTION, NULL, m->index_heads, m->hidden);
+		add_compressor(t, m->index_head_dim, layer->compress_ratio);
+	}
 }
 
 static void add_delta_net(struct tally *t)
@@ -335,6 +388,7 @@ static void add_mixer(struct tally *t, const struct kv_layer *layer)
 {
 	switch (layer->mixer) {
 	case KV_MIXER_MLA: add_mla(t); break;
+	case KV_MIXER_COMPRESSED: add_compressed(t, layer); break;
 	case KV_MIXER_DELTA_NET: add_delta_net(t); break;
 	case KV_MIXER_KDA: add_kda(t); break;
 	case KV_MIXER_MAMBA1: add_mamba1(t); break;

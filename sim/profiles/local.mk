@@ -5,6 +5,8 @@ KV_MODEL_PROFILES = \
 	%D%/models/deepseek-v2.json \
 	%D%/models/deepseek-v2-lite.json \
 	%D%/models/deepseek-v3.json \
+	%D%/models/deepseek-v4-flash.json \
+	%D%/models/deepseek-v4-pro.json \
 	%D%/models/falcon-40b.json \
 	%D%/models/falcon-7b.json \
 	%D%/models/gemma-2-27b.json \

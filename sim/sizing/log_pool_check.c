@@ -237,6 +237,25 @@ static void try_whole_contexts(struct search *s)
 	try_states(s, &o, "windowed layers hold whole contexts: the hybrid manager is off", false);
 }
 
+/* Compressed layers (DeepSeek-V4) were packed otherwise in earlier releases. */
+static void try_earlier_packings(struct search *s)
+{
+	static const struct {
+		enum kv_packing packing;
+		const char *why;
+	} packings[] = {
+		{KV_PACKING_BY_SIZE, "pages packed by size, as until 2026-07"},
+		{KV_PACKING_TUPLES, "pages packed in tuples, as until 2026-06"},
+	};
+
+	for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
+		struct kv_layout_options o = s->options;
+
+		o.packing = packings[i].packing;
+		try_layout(s, &o, packings[i].why, false);
+	}
+}
+
 /* An engine that does not know the model's MLA stores keys and values of every head. */
 static void try_unrecognised_mla(struct search *s)
 {
@@ -262,6 +281,8 @@ static void search_readings(struct search *s)
 	try_states(s, &s->options, NULL, false);
 	if (s->evidence.has_kv && s->evidence.several_ranks)
 		try_states(s, &s->options, NULL, true);
+	if (s->checker->given->model->layer[0].mixer == KV_MIXER_COMPRESSED)
+		try_earlier_packings(s);
 	try_other_blocks(s);
 	try_other_cache(s);
 	try_whole_contexts(s);

@@ -167,6 +167,9 @@ static bool has_whole_contexts(const struct kv_sizing_rule *rule)
 
 static int check_layers(const struct kv_budget_question *q, struct kv_error *err)
 {
+	if (q->rule.engine == KV_SIZING_LLAMA_CPP && q->model->layer[0].mixer == KV_MIXER_COMPRESSED)
+		return kv_fail(err, KV_EXIT_USAGE, "%s has compressed layers: their cache in llama.cpp is not known here; use a vLLM profile",
+		               q->model->name);
 	for (uint32_t i = 0; has_whole_contexts(&q->rule) && i < q->model->layers; i++)
 		if (q->model->layer[i].mixer != KV_MIXER_NONE && !q->model->layer[i].kv_heads)
 			return kv_fail(err, KV_EXIT_USAGE, "%s has recurrent layers: how this engine shares memory between their states and "

@@ -29,14 +29,6 @@ static uint64_t llama_state_bytes(const struct kv_model *m)
 	return STATE_BYTES * (channels * (s->conv_kernel - 1) + state);
 }
 
-static uint64_t row_bytes(const struct kv_cache_format *cache, const struct kv_model *m, uint64_t elements)
-{
-	uint64_t bits = cache->bits ? cache->bits : kv_dtype_bits(m->dtype);
-	uint64_t scales = cache->scale_group ? kv_ceil_div(elements, cache->scale_group) * cache->scale_bits : 0;
-
-	return kv_ceil_div(elements * bits + scales, 8);
-}
-
 uint64_t kv_llama_cache_bytes(const struct kv_budget_question *q, uint64_t tokens, uint64_t slots)
 {
 	const struct kv_model *m = q->model;
@@ -51,10 +43,10 @@ uint64_t kv_llama_cache_bytes(const struct kv_budget_question *q, uint64_t token
 		if (l->window && l->mixer == KV_MIXER_SLIDING)
 			cells = padded(kv_min(tokens * slots, l->window * slots + q->max_num_batched_tokens));
 		if (l->mixer == KV_MIXER_MLA)
-			bytes += cells * row_bytes(q->layout.cache, m, m->kv_lora_rank + m->qk_rope_dim);
+			bytes += cells * kv_cache_row_bytes(q->layout.cache, m, m->kv_lora_rank + m->qk_rope_dim);
 		else if (l->kv_heads)
-			bytes += cells * (row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->head_dim)
-			                  + row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->v_head_dim));
+			bytes += cells * (kv_cache_row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->head_dim)
+			                  + kv_cache_row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->v_head_dim));
 		else
 			bytes += slots * llama_state_bytes(m);
 	}
