@@ -240,6 +240,52 @@ START_TEST(run_and_size_draw_one_budget)
 }
 END_TEST
 
+/* vLLM's example of an EAGLE head for a model of 12 windowed and 12 full layers: 12 and 13 are padded to 13 and 13. */
+#define EAGLE_HEAD "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"model_type\": \"llama\", \"num_hidden_layers\": 1, " \
+	"\"hidden_size\": 2880, \"head_dim\": 64, \"num_attention_heads\": 64, \"num_key_value_heads\": 8, " \
+	"\"intermediate_size\": 17280, \"vocab_size\": 201088, \"draft_vocab_size\": 32000, " \
+	"\"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\"}"
+
+START_TEST(an_eagle_head_joins_the_full_layers)
+{
+	struct kv_size_question q = plan("model=gpt-oss-20b", 80 * GIB);
+	struct kv_model *draft = kv_model_parse(EAGLE_HEAD, "head", &err);
+	int64_t without = answer(&q).budget.kv_bytes;
+	struct kv_size_answer a;
+
+	ck_assert_ptr_nonnull(draft);
+	ck_assert_int_eq(kv_drafter_read(draft, NULL, &q.budget.drafter, &err), 0);
+	ck_assert_int_eq(q.budget.drafter, KV_DRAFT_EAGLE3);
+	q.budget.layout.draft = draft;
+	a = answer(&q);
+	ck_assert_uint_eq(a.budget.layout.groups, 2);
+	ck_assert_uint_eq(a.budget.layout.group[0].layers, 13);
+	ck_assert_uint_eq(a.budget.layout.group[1].layers, 12);
+	ck_assert_uint_eq(a.budget.layout.padding_layers, 1);
+	ck_assert_uint_eq(a.budget.layout.draft_bytes, 2 * 8 * 64 * 2);
+	/* three hidden states to one; q, k, v of twice the width, o; gate, up, down; head; norms of the layer and the last */
+	ck_assert_int_eq(without - a.budget.kv_bytes, 2ll * 2880 * (3 * 2880 + 2 * (64 + 16) * 64 + 64 * 64 + 3 * 17280 + 32000 + 3));
+	kv_model_free(draft);
+}
+END_TEST
+
+START_TEST(a_draft_model_is_loaded_whole_and_adds_its_layers)
+{
+	struct kv_size_question q = plan("model=llama-3.1-70b engine.tensor_parallel_size=4", 80 * GIB);
+	struct kv_model *draft = kv_model_load("llama-3.2-1b", &err);
+	struct kv_size_answer a;
+
+	q.budget.layout.draft = draft;
+	q.budget.drafter = KV_DRAFT_MODEL;
+	a = answer(&q);
+	ck_assert_uint_eq(a.budget.layout.groups, 1);
+	ck_assert_uint_eq(a.budget.layout.growing_bytes, (327680 + 32768) / 4);
+	ck_assert_str_eq(a.budget.line[3].item, "draft weights");
+	ck_assert_double_eq_tol((double)-a.budget.line[3].bytes, 2 * 1.236e9 / 4, 1e6);
+	kv_model_free(draft);
+}
+END_TEST
+
 START_TEST(a_profile_for_sizing_only_does_not_run)
 {
 	set("model=llama-3.1-8b hardware=h100-sxm engine.profile=llama.cpp-2026-08 policies.allocation=paged");
@@ -264,6 +310,8 @@ int main(void)
 	tcase_add_test(tc, tensorrt_llm_takes_a_share_of_what_is_free_and_rounds_up);
 	tcase_add_test(tc, sglang_leaves_a_reserve);
 	tcase_add_loop_test(tc, run_and_size_draw_one_budget, 0, sizeof perturbed / sizeof *perturbed);
+	tcase_add_test(tc, an_eagle_head_joins_the_full_layers);
+	tcase_add_test(tc, a_draft_model_is_loaded_whole_and_adds_its_layers);
 	tcase_add_test(tc, a_profile_for_sizing_only_does_not_run);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);

@@ -45,11 +45,11 @@ static json_t *attention_text(const struct kv_layout *layout)
 	return json_string(text);
 }
 
-/* As stored in the model's own types, on one GPU. */
+/* As stored in the model's own types, on one GPU; compressed layers have a form in fp8 only. */
 static json_t *model_row(const struct kv_model *model, struct kv_error *err)
 {
 	const struct kv_layout_options options = { .block_size = 16, .tensor_parallel = 1,
-		.cache = kv_cache_format_find("auto", err) };
+		.cache = kv_cache_format_find(model->layer[0].mixer == KV_MIXER_COMPRESSED ? "fp8" : "auto", err) };
 	const struct kv_weight_options whole = { .tensor_parallel = 1, .expert_ranks = 1 };
 	char weight_text[KV_QUANTITY_MAX];
 	struct kv_layout layout;

@@ -19,7 +19,7 @@
 
 enum {
 	OPTION_GPU_MEMORY = 0x300, OPTION_WEIGHTS, OPTION_ACTIVATION, OPTION_RESERVE, OPTION_HEADROOM, OPTION_SEQUENCES,
-	OPTION_LENGTH, OPTION_DATA_PARALLEL, OPTION_EXPERT_PARALLEL, OPTION_SPECULATIVE, OPTION_ASYNC, OPTION_WHOLE,
+	OPTION_LENGTH, OPTION_DATA_PARALLEL, OPTION_EXPERT_PARALLEL, OPTION_SPECULATIVE, OPTION_DRAFTER, OPTION_ASYNC, OPTION_WHOLE,
 	OPTION_SENSITIVITY, OPTION_EXPLAIN, OPTION_JSON
 };
 
@@ -44,6 +44,9 @@ static const struct argp_option own[] = {
 	  .doc = "Spread whole experts over all ranks of all replicas" },
 	{ .name = "num-speculative-tokens", .key = OPTION_SPECULATIVE, .arg = "N", .group = 10,
 	  .doc = "Draft tokens of the model's own prediction layers, which are then loaded and cached" },
+	{ .name = "speculative-config", .key = OPTION_DRAFTER, .arg = "JSON", .group = 10,
+	  .doc = "A drafter of another model, as vLLM takes it: model (a name or config.json), num_speculative_tokens, method "
+	         "(draft_model, eagle or eagle3; default: what its config says)" },
 	{ .name = "async-scheduling", .key = OPTION_ASYNC, .group = 10,
 	  .doc = "Two steps in flight: windowed layers hold twice the token budget" },
 	{ .name = "disable-hybrid-kv-cache-manager", .key = OPTION_WHOLE, .group = 10,
@@ -115,6 +118,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		state->child_inputs[0] = &a->options;
 		return 0;
 	case OPTION_EXPERT_PARALLEL: a->expert_parallel = true; return 0;
+	case OPTION_DRAFTER: a->speculative_config = value; return 0;
 	case OPTION_ASYNC: a->async_scheduling = true; return 0;
 	case OPTION_WHOLE: a->whole_context = true; return 0;
 	case OPTION_SENSITIVITY: a->sensitivity = true; return 0;
@@ -168,6 +172,10 @@ static int fill_question(struct kv_size_report *report, struct kv_error *err)
 	struct kv_budget_question *b = &report->question.budget;
 
 	*b = report->deployment.question;
+	if (kv_size_read_drafter(report, err))
+		return -1;
+	b->layout.draft = report->draft;
+	b->drafter = report->drafter;
 	if (a->gpu_memory)
 		b->device_source = KV_FROM_USER;
 	b->weights_bytes = a->weights;
@@ -175,16 +183,16 @@ static int fill_question(struct kv_size_report *report, struct kv_error *err)
 	b->reserve_bytes = a->reserve;
 	b->headroom_bytes = a->headroom;
 	b->layout.whole_context = a->whole_context;
-	b->layout.mtp = a->speculative_tokens > 0;
+	b->layout.mtp = a->speculative_tokens > 0 && report->draft == NULL;
 	b->layout.speculative_tokens = (uint32_t)a->speculative_tokens;
 	b->layout.state_caching = state_caching(&report->scenario);
 	if (a->expert_parallel)
 		b->expert_ranks = b->layout.tensor_parallel * (uint32_t)a->data_parallel;
 	report->question.max_model_len = report->scenario.engine.max_model_len;
 	report->question.concurrent_batches = a->async_scheduling ? 2 : 1;
-	if (a->speculative_tokens && !report->deployment.model->mtp_layers)
-		return kv_fail(err, KV_EXIT_USAGE, "--num-speculative-tokens: %s has no prediction layers of its own, and drafters of "
-		               "another model are not sized", report->deployment.model->name);
+	if (b->layout.mtp && !report->deployment.model->mtp_layers)
+		return kv_fail(err, KV_EXIT_USAGE, "--num-speculative-tokens: %s has no prediction layers of its own: name the drafter with "
+		               "--speculative-config", report->deployment.model->name);
 	if (a->length > report->question.max_model_len)
 		return kv_fail(err, KV_EXIT_USAGE, "--length: %" PRIu64 " tokens are more than max_model_len %" PRIu64 ", beyond which "
 		               "the engine refuses a request: raise --max-model-len or shorten --length", a->length,
@@ -325,6 +333,7 @@ int kv_cli_size(int argc, char **argv)
 
 	kv_scenario_init(&report.scenario);
 	failed = execute(&report, argc, argv, &err);
+	kv_model_free(report.draft);
 	kv_deployment_fini(&report.deployment);
 	kv_scenario_fini(&report.scenario);
 	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;

@@ -22,6 +22,7 @@ struct kv_size_arguments {
 	int64_t weights, activation, reserve, headroom;  /* KV_BYTES_UNSET = not given */
 	uint64_t sequences, length;                      /* 0 = not given */
 	uint64_t data_parallel, speculative_tokens;
+	const char *speculative_config;                  /* NULL = not given */
 	bool expert_parallel, async_scheduling, whole_context;
 	bool json, sensitivity, explain;
 };
@@ -38,10 +39,15 @@ struct kv_size_report {
 	struct kv_size_arguments arguments;
 	struct kv_scenario scenario;
 	struct kv_deployment deployment;
+	struct kv_model *draft;          /* NULL: no drafter of another model */
+	enum kv_draft_method drafter;
 	struct kv_size_question question;
 	struct kv_size_answer answer;
 	struct kv_size_trace trace;      /* requests = 0: none was given */
 };
+
+/* Loads the drafter of --speculative-config, if there is one; the deployment must have been planned. */
+int kv_size_read_drafter(struct kv_size_report *report, struct kv_error *err);
 
 /* --length, or max_model_len without it. */
 uint64_t kv_size_report_length(const struct kv_size_report *report);

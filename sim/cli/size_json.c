@@ -136,11 +136,12 @@ static void add_answer(json_t *object, const struct kv_size_report *report)
 	const struct kv_size_answer *a = &report->answer;
 	const struct kv_layout *layout = &a->budget.layout;
 	json_t *numbers = json_pack(
-		"{sb sI sI so sI sI sI sI sI so sI sI sI sI sI sI sf sI}", "starts", a->starts, "shortfall_bytes",
+		"{sb sI sI so sI sI sI sI sI sI so sI sI sI sI sI sI sf sI}", "starts", a->starts, "shortfall_bytes",
 		(json_int_t)a->shortfall_bytes, "shortfall_tokens", (json_int_t)a->shortfall_tokens, "budget",
 		budget_json(&a->budget), "kv_cache_bytes", (json_int_t)a->budget.kv_bytes, "kv_bytes_per_token",
 		(json_int_t)layout->growing_bytes, "windowed_bytes_per_token", (json_int_t)layout->windowed_bytes,
-		"state_bytes_per_sequence", (json_int_t)layout->state_bytes, "kv_metadata_bytes_per_token",
+		"state_bytes_per_sequence", (json_int_t)layout->state_bytes, "draft_kv_bytes_per_token",
+		(json_int_t)layout->draft_bytes, "kv_metadata_bytes_per_token",
 		(json_int_t)layout->metadata_bytes, "kv_groups", groups_json(layout), "num_gpu_blocks",
 		(json_int_t)a->budget.num_blocks, "usable_blocks", (json_int_t)a->budget.usable_blocks, "kv_cache_tokens",
 		(json_int_t)a->kv_cache_tokens, "kv_cache_tokens_reported", (json_int_t)a->kv_cache_tokens_reported,

@@ -26,6 +26,9 @@ static void print_heading(struct kv_output *out, const struct kv_size_report *r)
 	                 b->device_bytes ? kv_format_bytes_short((int64_t)b->device_bytes, memory) : "");
 	kv_output_printf(out, "Ranks            tensor parallel %u, pipeline parallel %u, data parallel %" PRIu64 "\n",
 	                 b->layout.tensor_parallel, b->pipeline_parallel, r->arguments.data_parallel);
+	if (r->draft != NULL)
+		kv_output_printf(out, "Drafter          %s, method %s, %" PRIu64 " tokens a step\n", r->draft->name,
+		                 kv_draft_method_name(r->drafter), r->arguments.speculative_tokens);
 	kv_output_printf(out, "Engine profile   %s: %s\n\n", r->deployment.profile->name, r->deployment.profile->summary);
 }
 
@@ -61,6 +64,8 @@ static void print_bytes_per_token(struct kv_output *out, const struct kv_size_re
 	kv_output_text(out, "\n");
 	if (l->state_bytes)
 		kv_output_printf(out, "Recurrent state a sequence         %" PRIu64 " bytes\n", l->state_bytes);
+	if (l->draft_bytes)
+		kv_output_printf(out, "  of them the drafter's layers       %" PRIu64 "\n", l->draft_bytes);
 	if (l->metadata_bytes)
 		kv_output_printf(out, "  of them scales and metadata      %" PRIu64 "\n", l->metadata_bytes);
 	if (r->question.budget.layout.cache->lossy)

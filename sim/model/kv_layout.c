@@ -240,14 +240,10 @@ static int add_type(struct layer_types *types, const struct layer_type *type, co
 	return 0;
 }
 
-static int collect_types(const struct kv_model *model, const struct kv_layout_options *o, struct layer_types *types,
-                         struct kv_error *err)
+static int collect_range(const struct kv_model *model, const struct kv_layout_options *o, uint32_t first, uint32_t end,
+                         struct layer_types *types, struct kv_error *err)
 {
-	uint32_t end = o->layer_count ? o->first_layer + o->layer_count : model->layers;
-
-	if (o->mtp && end == model->layers)
-		end += model->mtp_layers;
-	for (uint32_t i = o->first_layer; i < end; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		const struct kv_layer *layer = &model->layer[i];
 		struct layer_type type;
 
@@ -257,6 +253,42 @@ static int collect_types(const struct kv_model *model, const struct kv_layout_op
 			return -1;
 	}
 	return 0;
+}
+
+static uint64_t token_bytes(const struct layer_types *types)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < types->count; i++)
+		bytes += types->type[i].token_bytes * types->type[i].count;
+	return bytes;
+}
+
+/* A drafter's layers stand behind the model's last ones; equal ones join a kind. */
+static int collect_draft(const struct kv_layout_options *o, struct layer_types *types, struct kv_layout *layout,
+                         struct kv_error *err)
+{
+	uint64_t before = token_bytes(types);
+	struct kv_layout_options own = *o;
+
+	own.wide = (struct kv_wide_layers){0};
+	if (collect_range(o->draft, &own, 0, o->draft->layers, types, err) != 0)
+		return -1;
+	layout->draft_bytes = token_bytes(types) - before;
+	return 0;
+}
+
+static int collect_types(const struct kv_model *model, const struct kv_layout_options *o, struct layer_types *types,
+                         struct kv_layout *layout, struct kv_error *err)
+{
+	uint32_t end = o->layer_count ? o->first_layer + o->layer_count : model->layers;
+	bool last = end == model->layers;
+
+	if (o->mtp && last)
+		end += model->mtp_layers;
+	if (collect_range(model, o, o->first_layer, end, types, err) != 0)
+		return -1;
+	return o->draft && last ? collect_draft(o, types, layout, err) : 0;
 }
 
 static bool keeps_all(enum kv_group_kind kind)
@@ -408,7 +440,7 @@ int kv_layout_plan(const struct kv_model *model, const struct kv_layout_options 
 		return -1;
 	if (model->layer[0].mixer == KV_MIXER_COMPRESSED)
 		return kv_layout_plan_compressed(model, options, layout, err);
-	if (collect_types(model, options, &types, err) != 0)
+	if (collect_types(model, options, &types, layout, err) != 0)
 		return -1;
 	if (types.count == 0)
 		return kv_fail(err, KV_EXIT_DATA, "%s has no layer with a KV cache of its own", model->name);

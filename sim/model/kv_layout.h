@@ -71,6 +71,7 @@ struct kv_layout_options {
 	struct kv_wide_layers wide;       /* layers whose cache is not in that format but in the model's dtype */
 	bool whole_context;               /* no groups: windowed layers hold their whole context like full ones */
 	bool mtp;                         /* cache the multi-token prediction layers too */
+	const struct kv_model *draft;     /* a drafter of another model, whose layers share the pool; NULL = none */
 	uint32_t speculative_tokens;      /* widens the convolution state, adds states to a request */
 	enum kv_state_caching state_caching;
 	uint32_t state_alignment;         /* attention blocks beside state are multiples of this; 0 = 16, 128 with MLA */
@@ -86,6 +87,7 @@ struct kv_layout {
 	uint64_t growing_bytes;    /* per token: layers that keep every token */
 	uint64_t windowed_bytes;   /* per token inside the window: sliding and chunked layers */
 	uint64_t state_bytes;      /* per sequence: one state of every recurrent layer, without padding */
+	uint64_t draft_bytes;      /* the drafter's layers, as part of growing and windowed bytes per token */
 	uint64_t metadata_bytes;   /* scales, as part of growing and windowed bytes per token */
 	uint32_t padding_layers;   /* layer slots without a layer */
 	uint32_t speculative_tokens;

@@ -134,6 +134,9 @@ static int check(const struct kv_model *model, const struct kv_layout_options *o
 	if (o->whole_context)
 		return kv_fail(err, KV_EXIT_USAGE, "%s has compressed layers: how they are laid out is known for vLLM with its hybrid KV "
 		               "cache manager only", model->name);
+	if (o->draft)
+		return kv_fail(err, KV_EXIT_USAGE, "%s has compressed layers: how a drafter of another model is laid out beside them is not "
+		               "known", model->name);
 	if (kv_wide_layers_any(&o->wide))
 		return kv_fail(err, KV_EXIT_USAGE, "%s has compressed layers, which have no wide form beside a narrow one", model->name);
 	if (!kv_cache_format_is_fp8(o->cache))

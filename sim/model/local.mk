@@ -1,4 +1,5 @@
 libkvsim_a_SOURCES += \
+	%D%/drafter.c %D%/drafter.h \
 	%D%/kv_layout.c %D%/kv_layout.h \
 	%D%/kv_layout_compressed.c %D%/kv_layout_compressed.h \
 	%D%/model.c %D%/model.h \

@@ -116,6 +116,7 @@ struct kv_model {
 	uint32_t ffn_size;       /* dense FFN width; 0 where all layers are experts */
 	uint32_t ffn_matrices;   /* 3 = gated, 2 = plain */
 	uint32_t vocab;
+	uint32_t draft_vocab;    /* tokens that an EAGLE-3 head can draft; 0 = the config does not say */
 	uint32_t max_position;   /* context limit in tokens; 0 = the config does not say */
 	bool tied_embeddings;
 

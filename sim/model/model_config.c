@@ -280,6 +280,7 @@ static void read_output(struct kv_model_reader *r)
 	const char *dtype = kv_field_text(&r->f, "torch_dtype|dtype", NULL);
 
 	m->vocab = kv_field_count(&r->f, "vocab_size|padded_vocab_size", 1, KV_MAX_VOCAB, KV_FIELD_REQUIRED);
+	m->draft_vocab = kv_field_count(&r->f, "draft_vocab_size", 1, KV_MAX_VOCAB, 0);
 	m->max_position = kv_field_count(&r->f, "max_position_embeddings|n_positions|seq_length|max_sequence_length|n_ctx", 1,
 	                                 KV_MAX_POSITION, 0);
 	m->tied_embeddings = kv_field_bool(&r->f, "tie_word_embeddings", r->family->tied);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "sim/base/error.h"
+#include "sim/model/drafter.h"
 #include "sim/model/kv_layout.h"
 #include "sim/model/model.h"
 #include "sim/model/weights.h"
@@ -50,6 +51,7 @@ struct kv_budget_question {
 	struct kv_layout_options layout;  /* block size, tensor parallel, cache format, ...; its stage is ignored */
 	uint32_t pipeline_parallel;
 	uint32_t expert_ranks;            /* as in kv_weight_options */
+	enum kv_draft_method drafter;     /* of layout.draft, if there is one */
 	uint64_t max_num_batched_tokens, max_num_seqs;
 	uint64_t device_bytes;            /* as the framework sees them; 0 = unknown */
 	enum kv_provenance device_source;

@@ -57,6 +57,28 @@ kvsim: --length: 60000 tokens are more than max_model_len 8192, beyond which the
 END
 run size --model llama-3.1-8b --gpu-memory 80GiB --num-speculative-tokens 3
 expect_line 'drafts need layers that draft' 64 'no prediction layers of its own'
+run size --model llama-3.1-70b --gpu-memory 80GiB -tp 4 --speculative-config \
+	'{"model": "llama-3.2-1b", "num_speculative_tokens": 3}'
+expect_line 'a draft model is counted apart' 0 "  of them the drafter's layers       8192"
+expect_line 'its weights too' 0 'draft weights                            -618'
+for config in '[1]|not a JSON object' '{"models": "x"}|did you mean '"'model'" '{"model": "llama-3.2-1b"}|num_speculative_tokens' \
+	'{"model": "llama-3.2-1b", "num_speculative_tokens": 3, "method": "medusa"}|valid are draft_model, eagle, eagle3' \
+	'{"method": "ngram", "num_speculative_tokens": 3}|has no model'; do
+	run size --model llama-3.1-8b --gpu-memory 80GiB --speculative-config "${config%|*}"
+	expect_line "a drafter that says ${config%|*}" 64 "${config#*|}"
+done
+run size --model llama-3.1-8b --gpu-memory 80GiB --engine sglang-2026-07 --speculative-config \
+	'{"model": "llama-3.2-1b", "num_speculative_tokens": 3}'
+expect_line 'drafters of other engines are refused' 64 'known for vLLM only'
+run size --model llama-3.1-8b --gpu-memory 80GiB --kv-cache-dtype int4_g32
+expect_line 'metadata are printed apart' 0 'of them scales and metadata      8192'
+expect_line 'with a reminder' 0 'measure task accuracy again'
+run size --model llama-3.1-8b --gpu-memory 80GiB --kv-cache-dtype-skip-layers 0
+expect_line 'nothing to skip' 64 'all layers have the model'
+run size --model llama-3.1-8b --gpu-memory 80GiB --kv-cache-dtype fp8 --kv-cache-dtype-skip-layers 0,40
+expect_line 'a layer that is not there' 64 '--kv-cache-dtype-skip-layers: layer 40 is beyond the 32 layers'
+run size --model deepseek-v4-flash --gpu-memory 180GiB -tp 8 --kv-cache-dtype fp8 --explain
+expect_line 'compressed rows are explained' 0 '21 layers x (584 row + 132 indexer) bytes / 4 + 20 layers x 584 bytes / 128'
 run size --model llama-3.1-8b --gpu-memory 80
 expect_line 'sizes need units' 64 'kvsim: --gpu-memory: '
 run size --model llama-3.1-8b --gpu-memory 80GiB --gpu-memory-utilization 1.1
