@@ -21,6 +21,7 @@ void kv_compared_run_fini(struct kv_compared_run *run)
 	tdestroy(run->tenant_tree, free);
 	free(run->request);
 	free(run->settings);
+	kv_remarks_fini(&run->warnings);
 }
 
 /* The name comes first: a pointer to an entry is one to its name. */
@@ -126,23 +127,34 @@ int kv_compared_run_load(struct kv_compared_run *run, FILE *file, struct kv_erro
 	return 0;
 }
 
-/* --- summary.json --------------------------------------------------------------------------------------------------- */
+/* --- files of its folder -------------------------------------------------------------------------------------------- */
 
 static double number(const json_t *object, const char *key)
 {
 	return json_number_value(json_object_get(object, key));
 }
 
-int kv_compared_run_read_summary(struct kv_compared_run *run, const char *path, struct kv_error *err)
+/* A file that has the key at its top. */
+static json_t *read_file(const char *path, const char *key, struct kv_error *err)
 {
 	json_error_t where;
 	json_t *root = json_load_file(path, 0, &where);
+
+	if (json_object_get(root, key) != NULL)
+		return root;
+	kv_fail(err, KV_EXIT_DATA, "%s:%d: %s%s", path, where.line, root == NULL ? where.text : "there is no ",
+	        root == NULL ? "" : key);
+	json_decref(root);
+	return NULL;
+}
+
+int kv_compared_run_read_summary(struct kv_compared_run *run, const char *path, struct kv_error *err)
+{
+	json_t *root = read_file(path, "kvsim", err);
 	const json_t *ours = json_object_get(root, "kvsim");
 
-	if (ours == NULL) {
-		json_decref(root);
-		return kv_fail(err, KV_EXIT_DATA, "%s:%d: %s", path, where.line, root == NULL ? where.text : "not a kvsim summary");
-	}
+	if (root == NULL)
+		return -1;
 	run->duration_s = number(root, "duration");
 	run->request_throughput = number(root, "request_throughput");
 	run->output_throughput = number(root, "output_throughput");
@@ -152,10 +164,24 @@ int kv_compared_run_read_summary(struct kv_compared_run *run, const char *path, 
 	run->mean_cached = number(ours, "mean_cached_blocks");
 	run->mean_running = number(ours, "mean_running");
 	run->usable_blocks = number(ours, "usable_blocks");
-	run->evicted_blocks = number(ours, "evicted_blocks");
+	run->evicted_slots = number(ours, "evicted_blocks") * number(ours, "block_size");
 	run->stalled = json_is_true(json_object_get(ours, "stalled"));
 	run->partial = json_is_true(json_object_get(ours, "partial"));
 	run->oracle = json_is_true(json_object_get(ours, "oracle"));
+	json_decref(root);
+	return 0;
+}
+
+int kv_compared_run_read_manifest(struct kv_compared_run *run, const char *path, struct kv_error *err)
+{
+	json_t *root = read_file(path, "warnings", err);
+	const json_t *warning;
+	size_t i;
+
+	if (root == NULL)
+		return -1;
+	json_array_foreach (json_object_get(root, "warnings"), i, warning)
+		kv_remark(&run->warnings, "%s", json_string_value(warning));
 	json_decref(root);
 	return 0;
 }

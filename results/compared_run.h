@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "sim/base/error.h"
+#include "sim/base/remarks.h"
 #include "sim/base/units.h"
 #include "sim/record.h"
 
@@ -32,8 +33,11 @@ struct kv_compared_run {
 
 	/* from summary.json, warm-up left out */
 	double duration_s, request_throughput, output_throughput, total_throughput;
-	double mean_pinned, peak_pinned, mean_cached, mean_running, usable_blocks, evicted_blocks;
+	double mean_pinned, peak_pinned, mean_cached, mean_running, usable_blocks;
+	double evicted_slots;     /* not blocks, which may differ in size */
 	bool stalled, partial, oracle;
+
+	struct kv_remarks warnings;  /* from manifest.json */
 };
 
 void kv_compared_run_fini(struct kv_compared_run *run);
@@ -44,7 +48,8 @@ void kv_compared_run_sort(struct kv_compared_run *run);
 int kv_compared_run_save(const struct kv_compared_run *run, FILE *file, struct kv_error *err);
 int kv_compared_run_load(struct kv_compared_run *run, FILE *file, struct kv_error *err);
 
-/* The run's own figures. */
+/* The run's own figures, and what it warned of. */
 int kv_compared_run_read_summary(struct kv_compared_run *run, const char *path, struct kv_error *err);
+int kv_compared_run_read_manifest(struct kv_compared_run *run, const char *path, struct kv_error *err);
 
 #endif

@@ -245,7 +245,7 @@ static void add_run_rows(struct kv_variant_comparison *to, const struct kv_compa
 	add_bare(to, "Requests per second", "request_throughput", "/s", 1, a->request_throughput, b->request_throughput);
 	add_bare(to, "Output tokens per second", "output_throughput", "/s", 1, a->output_throughput, b->output_throughput);
 	add_bare(to, "Duration (s)", "duration_s", "s", -1, a->duration_s, b->duration_s);
-	add_bare(to, "Evicted blocks", "evicted_blocks", "", 0, a->evicted_blocks, b->evicted_blocks);
+	add_bare(to, "Evicted token slots", "evicted_slots", "", 0, a->evicted_slots, b->evicted_slots);
 	add_bare(to, "Occupancy, pinned, mean (%)", "mean_pinned_percent", "%", 0, percent(a->mean_pinned, a->usable_blocks),
 	         percent(b->mean_pinned, b->usable_blocks));
 	add_bare(to, "Occupancy, pinned, peak (%)", "peak_pinned_percent", "%", 0, percent(a->peak_pinned, a->usable_blocks),
@@ -409,22 +409,28 @@ static void add_classes(const struct kv_comparison *comparison, struct kv_varian
 
 /* --- all ------------------------------------------------------------------------------------------------------------ */
 
+static void compare_run(const struct kv_comparison *comparison, size_t i, struct kv_variant_comparison *to)
+{
+	const struct kv_compared_run *baseline = &comparison->run[0], *run = &comparison->run[i];
+	struct matched matched;
+
+	match(baseline, run, &matched);
+	to->paired = matched.count;
+	for (size_t j = 0; j < matched.count; j++)
+		to->finished_in_both += matched.baseline[j]->finished && matched.variant[j]->finished;
+	add_request_rows(comparison, to, &matched);
+	add_run_rows(to, baseline, run);
+	if (run != baseline)
+		add_classes(comparison, to, &matched);
+	matched_fini(&matched);
+}
+
 void kv_comparison_make(struct kv_comparison *comparison)
 {
 	comparison->variant = kv_calloc(comparison->runs, sizeof *comparison->variant);
-	for (size_t i = 1; i < comparison->runs; i++) {
-		struct kv_variant_comparison *to = &comparison->variant[i - 1];
-		struct matched matched;
-
-		match(&comparison->run[0], &comparison->run[i], &matched);
-		to->paired = matched.count;
-		for (size_t j = 0; j < matched.count; j++)
-			to->finished_in_both += matched.baseline[j]->finished && matched.variant[j]->finished;
-		add_request_rows(comparison, to, &matched);
-		add_run_rows(to, &comparison->run[0], &comparison->run[i]);
-		add_classes(comparison, to, &matched);
-		matched_fini(&matched);
-	}
+	compare_run(comparison, 0, &comparison->itself);
+	for (size_t i = 1; i < comparison->runs; i++)
+		compare_run(comparison, i, &comparison->variant[i - 1]);
 }
 
 void kv_comparison_fini(struct kv_comparison *comparison)

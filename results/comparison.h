@@ -62,6 +62,7 @@ struct kv_comparison {
 	uint64_t seed;
 	size_t replicates;
 	struct kv_variant_comparison *variant; /* runs - 1 */
+	struct kv_variant_comparison itself;   /* the baseline's rows over all of its requests, without classes */
 };
 
 /* The runs must be sorted and outlive the comparison. */
@@ -82,5 +83,12 @@ void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_
 const char *kv_comparison_value(double value, const char *unit, char text[KV_CELL_MAX]);
 const char *kv_comparison_change(const struct kv_difference *difference, const char *unit, char text[KV_CELL_MAX]);
 const char *kv_comparison_interval(const struct kv_difference *difference, const char *unit, char text[KV_CELL_MAX]);
+
+/* The overview: a row a run, of these figures; a cell has the value and, of a variant, how it differs. */
+#define KV_OVERVIEW_COLUMNS 7
+#define KV_OVERVIEW_LEGEND "in brackets the change; = identical, ~ no difference within the interval"
+const char *kv_comparison_overview_label(const struct kv_comparison *comparison, size_t column);
+const char *kv_comparison_overview_cell(const struct kv_comparison *comparison, size_t run, size_t column,
+                                        char text[KV_CELL_MAX]);
 
 #endif

@@ -6,10 +6,11 @@
 
 static const char head[] =
 	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>kvsim comparison</title>\n<style>\n"
-	"body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em; color: #222; }\n"
+	"body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 84em; padding: 0 1em; color: #222; }\n"
 	"table { border-collapse: collapse; margin: 1em 0; }\n"
 	"th, td { border-bottom: 1px solid #ccc; padding: .25em .8em; text-align: right; }\n"
-	"th:first-child, td:first-child, td:last-child, th:last-child { text-align: left; }\n"
+	"td { white-space: nowrap; }\n"
+	"th:first-child, td:first-child, .verdicts td:last-child, .verdicts th:last-child { text-align: left; }\n"
 	".better { color: #14682f; } .worse { color: #a11; } .none { color: #777; }\n</style>\n</head>\n<body>\n";
 
 static void write_escaped(struct kv_output *out, const char *text)
@@ -52,7 +53,7 @@ static void write_metrics(struct kv_output *out, const struct kv_comparison *com
 	const struct kv_variant_comparison *variant = &comparison->variant[i];
 	char cell[KV_CELL_MAX];
 
-	kv_output_text(out, "<table>\n<tr><th></th>");
+	kv_output_text(out, "<table class=\"verdicts\">\n<tr><th></th>");
 	write_cell(out, "th", comparison->run[0].name);
 	write_cell(out, "th", comparison->run[i + 1].name);
 	kv_output_text(out, "<th>difference</th><th>95 % interval</th><th>verdict</th></tr>\n");
@@ -75,7 +76,7 @@ static void write_classes(struct kv_output *out, const struct kv_variant_compari
 {
 	char cell[KV_CELL_MAX];
 
-	kv_output_text(out, "<table>\n<tr><th>who</th><th>requests</th><th>TTFT mean, change (ms)</th><th>95 % interval</th>"
+	kv_output_text(out, "<table class=\"verdicts\">\n<tr><th>who</th><th>requests</th><th>TTFT mean, change (ms)</th><th>95 % interval</th>"
 	               "<th>verdict</th><th>E2EL mean, change (ms)</th><th>95 % interval</th>"
 	               "<th>faster / equal / slower</th><th>verdict</th></tr>\n");
 	for (size_t c = 0; c < variant->classes; c++) {
@@ -96,14 +97,38 @@ static void write_classes(struct kv_output *out, const struct kv_variant_compari
 	kv_output_text(out, "</table>\n");
 }
 
+static void write_overview(struct kv_output *out, const struct kv_comparison *comparison)
+{
+	char cell[KV_CELL_MAX];
+
+	kv_output_text(out, "<table>\n<tr><th></th>");
+	for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
+		write_cell(out, "th", kv_comparison_overview_label(comparison, c));
+	kv_output_text(out, "</tr>\n");
+	for (size_t i = 0; i < comparison->runs; i++) {
+		kv_output_text(out, "<tr>");
+		write_cell(out, "td", comparison->run[i].name);
+		for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
+			write_cell(out, "td", kv_comparison_overview_cell(comparison, i, c, cell));
+		kv_output_text(out, "</tr>\n");
+	}
+	kv_output_text(out, "</table>\n<p>Of each variant " KV_OVERVIEW_LEGEND ".</p>\n");
+}
+
 static void write_run(struct kv_output *out, const struct kv_compared_run *run)
 {
 	kv_output_text(out, "<li><b>");
 	write_escaped(out, run->name);
 	kv_output_text(out, "</b>: ");
 	write_escaped(out, *run->settings != '\0' ? run->settings : "the scenario as it is");
-	kv_output_printf(out, "%s%s%s</li>\n", run->stalled ? " (STALLED)" : "", run->partial ? " (PARTIAL)" : "",
+	kv_output_printf(out, "%s%s%s", run->stalled ? " (STALLED)" : "", run->partial ? " (PARTIAL)" : "",
 	                 run->oracle ? " (an oracle: it uses output lengths that a real engine cannot know)" : "");
+	for (size_t i = 0; i < run->warnings.count; i++) {
+		kv_output_text(out, i == 0 ? "\n<ul class=\"none\">" : "");
+		write_cell(out, "li", run->warnings.text[i]);
+		kv_output_text(out, i + 1 == run->warnings.count ? "</ul>" : "");
+	}
+	kv_output_text(out, "</li>\n");
 }
 
 void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_output *out)
@@ -115,6 +140,8 @@ void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_
 	for (size_t i = 0; i < comparison->runs; i++)
 		write_run(out, &comparison->run[i]);
 	kv_output_text(out, "</ul>\n");
+	if (comparison->runs > 2)
+		write_overview(out, comparison);
 	for (size_t i = 0; i + 1 < comparison->runs; i++) {
 		kv_output_text(out, "<h2>");
 		write_escaped(out, comparison->run[i + 1].name);

@@ -67,6 +67,10 @@ static void write_run(struct kv_json *json, const struct kv_compared_run *run)
 	kv_json_bool(json, "stalled", run->stalled);
 	kv_json_bool(json, "partial", run->partial);
 	kv_json_bool(json, "oracle", run->oracle);
+	kv_json_begin_array(json, "warnings");
+	for (size_t i = 0; i < run->warnings.count; i++)
+		kv_json_string(json, NULL, run->warnings.text[i]);
+	kv_json_end_array(json);
 	kv_json_end_object(json);
 }
 

@@ -107,6 +107,26 @@ static void write_classes(const struct kv_variant_comparison *variant, struct kv
 	write_table(&table, out);
 }
 
+static void write_overview(const struct kv_comparison *comparison, struct kv_output *out)
+{
+	struct table table = { .columns = 1 + KV_OVERVIEW_COLUMNS, .left = { true } };
+	const char *row[1 + KV_OVERVIEW_COLUMNS] = { "" };
+	char cell[KV_OVERVIEW_COLUMNS][KV_CELL_MAX];
+
+	for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
+		row[c + 1] = kv_comparison_overview_label(comparison, c);
+	add_cells(&table, row);
+	for (size_t i = 0; i < comparison->runs; i++) {
+		row[0] = comparison->run[i].name;
+		for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
+			row[c + 1] = kv_comparison_overview_cell(comparison, i, c, cell[c]);
+		add_cells(&table, row);
+	}
+	kv_output_text(out, "\n");
+	write_table(&table, out);
+	kv_output_text(out, "\nOf each variant " KV_OVERVIEW_LEGEND ".\n");
+}
+
 static void write_notices(const struct kv_compared_run *run, struct kv_output *out)
 {
 	if (run->stalled)
@@ -117,6 +137,17 @@ static void write_notices(const struct kv_compared_run *run, struct kv_output *o
 		kv_output_printf(out, "%s is an oracle: it uses output lengths that a real engine cannot know.\n", run->name);
 }
 
+static void write_warnings(const struct kv_comparison *comparison, struct kv_output *out)
+{
+	const char *before = "\nWarnings:\n";
+
+	for (size_t i = 0; i < comparison->runs; i++)
+		for (size_t w = 0; w < comparison->run[i].warnings.count; w++) {
+			kv_output_printf(out, "%s- %s: %s\n", before, comparison->run[i].name, comparison->run[i].warnings.text[w]);
+			before = "";
+		}
+}
+
 void kv_comparison_write_text(const struct kv_comparison *comparison, struct kv_output *out)
 {
 	const struct kv_compared_run *base = &comparison->run[0];
@@ -125,6 +156,8 @@ void kv_comparison_write_text(const struct kv_comparison *comparison, struct kv_
 	                 base->name, *base->settings ? ": " : "", base->settings);
 	for (size_t i = 0; i < comparison->runs; i++)
 		write_notices(&comparison->run[i], out);
+	if (comparison->runs > 2)
+		write_overview(comparison, out);
 	for (size_t i = 0; i + 1 < comparison->runs; i++) {
 		const struct kv_compared_run *run = &comparison->run[i + 1];
 		const struct kv_variant_comparison *variant = &comparison->variant[i];
@@ -140,4 +173,5 @@ void kv_comparison_write_text(const struct kv_comparison *comparison, struct kv_
 	                 "far a difference hangs on single requests of this workload; requests\nthat queue together are not "
 	                 "independent, and figures of a whole run have no interval.\n", comparison->replicates,
 	                 comparison->seed);
+	write_warnings(comparison, out);
 }

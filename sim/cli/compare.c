@@ -26,8 +26,7 @@
 #define REPLICATES_MAX 100000
 
 struct arguments {
-	struct kv_scenario_options options;
-	struct kv_replay_options replay;
+	struct kv_replay_arguments shared;
 	char **variant;         /* texts of --variant, and "@FILE" for --variants FILE, in the order given */
 	size_t variants;
 	uint64_t jobs, replicates;
@@ -53,7 +52,7 @@ static void on_signal(int signal_number)
 
 /* --- arguments ------------------------------------------------------------------------------------------------------ */
 
-enum { OPTION_FORCE = 0x300, OPTION_JSON, OPTION_QUIET, OPTION_VARIANT, OPTION_VARIANTS, OPTION_JOBS, OPTION_BOOTSTRAP };
+enum { OPTION_VARIANT = 0x400, OPTION_VARIANTS, OPTION_JOBS, OPTION_BOOTSTRAP };
 
 static void add_variant(struct arguments *arguments, const char *prefix, const char *text)
 {
@@ -67,11 +66,11 @@ static void add_variant(struct arguments *arguments, const char *prefix, const c
 static error_t parse_count(struct arguments *arguments, const char *flag, const char *text, uint64_t minimum,
                            uint64_t maximum, uint64_t *out)
 {
-	struct kv_error *err = &arguments->options.err;
+	struct kv_scenario_options *options = &arguments->shared.scenario;
 
-	if (kv_parse_count(text, minimum, maximum, out, err) == 0)
+	if (kv_parse_count(text, minimum, maximum, out, &options->err) == 0)
 		return 0;
-	arguments->options.failed = kv_fail_in(err, "%s", flag);
+	options->failed = kv_fail_in(&options->err, "%s", flag);
 	return EINVAL;
 }
 
@@ -81,16 +80,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &arguments->options;
-		return 0;
-	case OPTION_FORCE:
-		arguments->replay.force = true;
-		return 0;
-	case OPTION_JSON:
-		arguments->replay.json = true;
-		return 0;
-	case OPTION_QUIET:
-		arguments->replay.quiet = true;
+		state->child_inputs[0] = &arguments->shared;
 		return 0;
 	case OPTION_VARIANT:
 		add_variant(arguments, "", value);
@@ -122,12 +112,9 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, st
 		  .doc = "Variants that run at once (default: the number of processors)" },
 		{ .name = "bootstrap", .key = OPTION_BOOTSTRAP, .arg = "N", .group = 10,
 		  .doc = "Replicates behind each interval (default: 1000)" },
-		{ .name = "force", .key = OPTION_FORCE, .doc = "Write into a folder that kvsim did not write", .group = 10 },
-		{ .name = "json", .key = OPTION_JSON, .doc = "Print comparison.json instead of the tables", .group = 10 },
-		{ .name = "quiet", .key = OPTION_QUIET, .doc = "Print nothing but errors", .group = 10 },
 		{ 0 }
 	};
-	struct argp_child children[] = { { .argp = kv_cli_scenario_argp() }, { 0 } };
+	struct argp_child children[] = { { .argp = kv_cli_replay_argp() }, { 0 } };
 	const struct argp argp = {
 		.options = own,
 		.parser = parse_option,
@@ -139,14 +126,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, st
 		       "same times."
 	};
 
-	if (kv_cli_prepare(argc, argv, &argp, err))
-		return -1;
-	argp_parse(&argp, argc, argv, 0, NULL, arguments);
-	if (arguments->options.failed) {
-		*err = arguments->options.err;
-		return -1;
-	}
-	return 0;
+	return kv_cli_parse(argc, argv, &argp, arguments, &arguments->shared.scenario, err);
 }
 
 /* --- before anything runs ------------------------------------------------------------------------------------------- */
@@ -181,7 +161,7 @@ static int check_variants(struct comparison *c, struct kv_error *err)
 
 		kv_scenario_copy(&scenario, &variant->scenario);
 		failed = kv_deployment_init(&deployment, &scenario, err);
-		for (size_t w = 0; !failed && !c->arguments.replay.quiet && w < deployment.warnings.count; w++)
+		for (size_t w = 0; !failed && !c->arguments.shared.replay.quiet && w < deployment.warnings.count; w++)
 			fprintf(stderr, "kvsim: warning: variant %s: %s\n", variant->name, deployment.warnings.text[w]);
 		if (!failed)
 			kv_deployment_fini(&deployment);
@@ -225,11 +205,12 @@ static void watch(void *context, const struct kv_request_record *record)
 static int replay(struct comparison *c, size_t i, struct kv_error *err)
 {
 	struct kv_scenario *scenario = &c->variants.item[i].scenario;
-	struct kv_replay_options options = c->arguments.replay;
+	struct kv_replay_options options = c->arguments.shared.replay;
 	char *dir = kv_result_folder_path(c->scenario.output.dir, c->variants.item[i].name);
 	int failed;
 
 	options.json = false;
+	options.summary = true;
 	options.quiet = true;
 	options.watch = watch;
 	options.watch_context = &c->run[i];
@@ -323,11 +304,14 @@ static int load_runs(struct comparison *c, struct kv_error *err)
 {
 	for (size_t i = 0; i < c->variants.count; i++) {
 		char *dir = kv_result_folder_path(c->scenario.output.dir, c->run[i].name);
-		char *path = kv_result_folder_path(dir, kv_result_file_name(KV_FILE_SUMMARY));
+		char *summary = kv_result_folder_path(dir, kv_result_file_name(KV_FILE_SUMMARY));
+		char *manifest = kv_result_folder_path(dir, kv_result_file_name(KV_FILE_MANIFEST));
 		int failed = kv_compared_run_load(&c->run[i], c->kept[i], err) ||
-		             kv_compared_run_read_summary(&c->run[i], path, err);
+		             kv_compared_run_read_summary(&c->run[i], summary, err) ||
+		             kv_compared_run_read_manifest(&c->run[i], manifest, err);
 
-		free(path);
+		free(manifest);
+		free(summary);
 		free(dir);
 		if (failed)
 			return -1;
@@ -379,10 +363,10 @@ static int print(const struct comparison *c, const struct kv_comparison *compari
 	struct kv_output *out;
 	int failed;
 
-	if (c->arguments.replay.quiet)
+	if (c->arguments.shared.replay.quiet)
 		return 0;
 	out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
-	if (c->arguments.replay.json)
+	if (c->arguments.shared.replay.json)
 		kv_comparison_write_json(comparison, out);
 	else
 		kv_comparison_write_text(comparison, out);
@@ -415,7 +399,7 @@ static int execute(struct comparison *c, int argc, char **argv, struct kv_error 
 	bool created;
 
 	if (read_arguments(&c->arguments, argc, argv, err) || make_variants(c, err) || check_variants(c, err) ||
-	    kv_result_folder_open(c->scenario.output.dir, c->arguments.replay.force, &created, err) ||
+	    kv_result_folder_open(c->scenario.output.dir, c->arguments.shared.replay.force, &created, err) ||
 	    prepare_runs(c, err) || run_all(c, err) || check_fates(c, err) || load_runs(c, err))
 		return -1;
 	return compare_runs(c, err);
@@ -468,8 +452,8 @@ int kv_cli_compare(int argc, char **argv)
 	int failed;
 
 	kv_scenario_init(&c.scenario);
-	c.arguments.options.scenario = &c.scenario;
-	c.arguments.replay.command = command;
+	c.arguments.shared.scenario.scenario = &c.scenario;
+	c.arguments.shared.replay.command = command;
 	failed = execute(&c, argc, argv, &err);
 	comparison_fini(&c);
 	free(command);

@@ -203,3 +203,16 @@ int kv_cli_prepare(int argc, char **argv, const struct argp *argp, struct kv_err
 	}
 	return 0;
 }
+
+int kv_cli_parse(int argc, char **argv, const struct argp *argp, void *input, const struct kv_scenario_options *options,
+                 struct kv_error *err)
+{
+	if (kv_cli_prepare(argc, argv, argp, err))
+		return -1;
+	argp_parse(argp, argc, argv, 0, NULL, input);
+	if (options->failed) {
+		*err = options->err;
+		return -1;
+	}
+	return 0;
+}

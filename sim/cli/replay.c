@@ -82,7 +82,11 @@ static int fill_results_options(struct run *run, struct kv_error *err)
 		o->write |= KV_WRITE_METRICS;
 	if (s->output.chrome_trace)
 		o->write |= KV_WRITE_CHROME_TRACE;
-	return parse_lists(s, o, err);
+	if (parse_lists(s, o, err))
+		return -1;
+	if (run->options->summary)
+		o->write |= KV_WRITE_SUMMARY;
+	return 0;
 }
 
 static void start_trace_options(const struct kv_scenario *s, const char *format, struct kv_trace_options *options)
@@ -388,4 +392,46 @@ char *kv_cli_join(int argc, char **argv)
 	for (int i = 0; i < argc; i++)
 		strcat(strcat(text, i ? " " : ""), argv[i]);
 	return text;
+}
+
+/* --- arguments ------------------------------------------------------------------------------------------------------ */
+
+enum { OPTION_FORCE = 0x300, OPTION_JSON, OPTION_QUIET };
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct kv_replay_arguments *arguments = state->input;
+
+	(void)value;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &arguments->scenario;
+		return 0;
+	case OPTION_FORCE:
+		arguments->replay.force = true;
+		return 0;
+	case OPTION_JSON:
+		arguments->replay.json = true;
+		return 0;
+	case OPTION_QUIET:
+		arguments->replay.quiet = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp *kv_cli_replay_argp(void)
+{
+	static const struct argp_option own[] = {
+		{ .name = "force", .key = OPTION_FORCE, .doc = "Write into a folder that kvsim did not write", .group = 10 },
+		{ .name = "json", .key = OPTION_JSON, .doc = "Print JSON instead of text", .group = 10 },
+		{ .name = "quiet", .key = OPTION_QUIET, .doc = "Print nothing but errors", .group = 10 },
+		{ 0 }
+	};
+	static struct argp_child children[2];
+	static const struct argp argp = { .options = own, .parser = parse_option, .children = children };
+
+	children[0].argp = kv_cli_scenario_argp();
+	return &argp;
 }

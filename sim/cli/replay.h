@@ -2,18 +2,30 @@
 #ifndef KV_SIM_CLI_REPLAY_H
 #define KV_SIM_CLI_REPLAY_H
 
+#include <argp.h>
 #include <stdbool.h>
 
 #include "sim/base/error.h"
+#include "sim/cli/options.h"
 #include "sim/deploy/scenario.h"
 #include "sim/record.h"
 
 struct kv_replay_options {
 	const char *command;  /* as typed, for the manifest */
 	bool force, json, quiet;
+	bool summary;         /* summary.json is written even where output.write leaves it out */
 	void (*watch)(void *context, const struct kv_request_record *record);  /* told of every request; may be NULL */
 	void *watch_context;
 };
+
+/* The input of kv_cli_replay_argp's parser. */
+struct kv_replay_arguments {
+	struct kv_scenario_options scenario;
+	struct kv_replay_options replay;
+};
+
+/* What commands that replay share: the options of scenarios, --force, --json and --quiet. */
+const struct argp *kv_cli_replay_argp(void);
 
 /* Resolves and replays the scenario. The first interrupt (SIGINT, SIGTERM) cuts the run, whose files are then written
  * and marked partial; a second one ends the program. */

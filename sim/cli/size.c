@@ -148,14 +148,7 @@ static int read_arguments(struct kv_size_report *report, int argc, char **argv, 
 		.options.scenario = &report->scenario, .weights = KV_BYTES_UNSET, .activation = KV_BYTES_UNSET,
 		.reserve = KV_BYTES_UNSET, .headroom = KV_BYTES_UNSET, .data_parallel = 1,
 	};
-	if (kv_cli_prepare(argc, argv, &argp, err))
-		return -1;
-	argp_parse(&argp, argc, argv, 0, NULL, &report->arguments);
-	if (report->arguments.options.failed) {
-		*err = report->arguments.options.err;
-		return -1;
-	}
-	return 0;
+	return kv_cli_parse(argc, argv, &argp, &report->arguments, &report->arguments.options, err);
 }
 
 /* States are kept at block boundaries only where prefix caching of a hybrid model was asked for. */

@@ -69,7 +69,25 @@ static int check_keys(const struct kv_variant *variant, struct kv_error *err)
 
 /* --- "key=value,key=value" ----------------------------------------------------------------------------------------- */
 
-/* By path or by flag, with "_" as good as "-". */
+/* By the last word of its path, if no other key has the same. */
+static const struct kv_key *find_last_word(const char *name)
+{
+	size_t count;
+	const struct kv_key *keys = kv_scenario_keys(&count), *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *dot = strrchr(keys[i].path, '.');
+
+		if (dot == NULL || strcmp(dot + 1, name) != 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = &keys[i];
+	}
+	return found;
+}
+
+/* By path, flag, with "_" as good as "-", or last word. */
 static const struct kv_key *find_key(const char *name)
 {
 	size_t count;
@@ -84,10 +102,11 @@ static const struct kv_key *find_key(const char *name)
 	for (size_t i = 0; i < count; i++)
 		if (keys[i].flag != NULL && strcmp(keys[i].flag, flag) == 0)
 			return &keys[i];
-	return NULL;
+	return find_last_word(name);
 }
 
-static int fail_unknown_key(const char *name, struct kv_error *err)
+/* policy = that of the setting before, of which it may have been meant as a parameter; NULL = none. */
+static int fail_unknown_key(const char *name, const struct kv_policy *policy, struct kv_error *err)
 {
 	const char *names[2 * KEYS_MAX], *nearest;
 	size_t count, found = 0;
@@ -103,38 +122,45 @@ static int fail_unknown_key(const char *name, struct kv_error *err)
 	nearest = kv_nearest_name(name, names, found);
 	if (nearest != NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "unknown key '%s': did you mean '%s'?", name, nearest);
+	if (policy != NULL)
+		return kv_fail(err, KV_EXIT_USAGE, "unknown key '%s', and no parameter of %s: kvsim list keys and kvsim list "
+		               "policies %s show the valid ones", name, policy->name, policy->name);
 	return kv_fail(err, KV_EXIT_USAGE, "unknown key '%s': kvsim list keys shows the valid ones", name);
 }
 
-/* Does the piece go on with the parameters of the policy that the setting before it names? */
-static bool is_parameter(const struct kv_key *key, const char *value, const char *piece)
+/* The policy that the setting names; NULL = no policy. */
+static const struct kv_policy *named_policy(const struct kv_key *key, const char *value)
 {
 	char name[64];
-	const struct kv_policy *policy;
 
-	if (key == NULL || key->type != KV_KEY_POLICY)
-		return false;
+	if (key->type != KV_KEY_POLICY)
+		return NULL;
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(value, ","), value);
-	policy = kv_policy_find(key->policy, name);
-	if (policy == NULL)
-		return false;
-	for (const struct kv_param *p = policy->params; p != NULL && p->name != NULL; p++)
+	return kv_policy_find(key->policy, name);
+}
+
+/* Does the piece go on with the parameters of the policy that the setting before it names? */
+static bool is_parameter(const struct kv_policy *policy, const char *piece)
+{
+	for (const struct kv_param *p = policy != NULL ? policy->params : NULL; p != NULL && p->name != NULL; p++)
 		if (strlen(p->name) == strcspn(piece, "=") && strncmp(p->name, piece, strlen(p->name)) == 0)
 			return true;
 	return false;
 }
 
 /* The end of the value that begins at `value`: the comma before the next setting, or the end of the text. */
-static char *value_end(const struct kv_key *key, char *value)
+static char *value_end(const struct kv_policy *policy, char *value)
 {
 	char *end = value + strcspn(value, ",");
 
-	while (*end == ',' && is_parameter(key, value, end + 1))
+	while (*end == ',' && is_parameter(policy, end + 1))
 		end += 1 + strcspn(end + 1, ",");
 	return end;
 }
 
-static int set_pair(struct kv_variant *variant, char **rest, const char *source, struct kv_error *err)
+/* *policy = the one that the setting before names, then the one that this one does. */
+static int set_pair(struct kv_variant *variant, char **rest, const struct kv_policy **policy, const char *source,
+                    struct kv_error *err)
 {
 	char *name = *rest;
 	char *value = strchr(name, '='), *end;
@@ -145,10 +171,11 @@ static int set_pair(struct kv_variant *variant, char **rest, const char *source,
 	*value++ = '\0';
 	key = find_key(name);
 	if (key == NULL)
-		return fail_unknown_key(name, err);
+		return fail_unknown_key(name, *policy, err);
 	if (variant->scenario.settings[key - kv_scenario_keys(&(size_t){ 0 })].origin == KV_BY_VARIANT)
 		return kv_fail(err, KV_EXIT_USAGE, "%s is given twice", key->path);
-	end = value_end(key, value);
+	*policy = named_policy(key, value);
+	end = value_end(*policy, value);
 	*rest = *end == ',' ? end + 1 : NULL;
 	*end = '\0';
 	if (kv_scenario_set(&variant->scenario, key->path, value, KV_BY_VARIANT, source, err))
@@ -159,10 +186,11 @@ static int set_pair(struct kv_variant *variant, char **rest, const char *source,
 static int set_pairs(struct kv_variant *variant, char *rest, struct kv_error *err)
 {
 	char source[KV_VARIANT_NAME_MAX + 16];
+	const struct kv_policy *policy = NULL;
 
 	snprintf(source, sizeof source, "variant %s", variant->name);
 	while (rest != NULL)
-		if (set_pair(variant, &rest, source, err))
+		if (set_pair(variant, &rest, &policy, source, err))
 			return kv_fail_in(err, "%s", source);
 	return check_keys(variant, err);
 }
@@ -197,6 +225,8 @@ static int read_variants(struct kv_variants *variants, const struct kv_scenario 
 			return kv_fail_in(err, "%s:%u", node->file, node->line);
 		variant = add(variants, base, node->key);
 		snprintf(source, sizeof source, "variant %s", node->key);
+		if (kv_node_is_null(node))
+			continue;
 		if (kv_scenario_read_variant(&variant->scenario, node, source, err) || check_keys(variant, err))
 			return -1;
 	}

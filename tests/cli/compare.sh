@@ -12,6 +12,7 @@ compare --variant base --variant fifo:eviction=fifo --variant small:engine.max_n
 expect_line 'the baseline is the first variant' 0 '## fifo against base'
 expect_line 'settings are listed by their keys' 0 'small: engine.max_num_seqs=4, policies.admission=greedy.'
 expect_line 'metrics are printed with differences' 0 '| TTFT P99 (ms)'
+expect_line 'three runs have an overview' 0 '~ no difference within the interval.'
 for file in comparison.json comparison.html manifest.json base/summary.json fifo/requests.csv small/timeline.csv; do
 	report "$([ -s "$scratch/a/$file" ]; echo $?)" "$file is there"
 done
@@ -27,7 +28,13 @@ report "$(cmp -s "$scratch/plain/requests.csv" "$scratch/a/fifo/requests.csv"; e
 
 compare --variant base --variant same:eviction=lru --out b
 expect_line 'equal runs are called identical' 0 'identical'
-printf 'base: {}\ngreedy:\n  policies: {admission: greedy}\n' >"$scratch/v.yaml"
+compare --variant base --variant fair:scheduling=fair-share,max_concurrency=9 --out last-words
+expect_line 'the last word of a key is enough' 0 'fair: policies.scheduling=fair-share, workload.max_concurrency=9.'
+compare --variant base --variant fifo:eviction=fifo --write requests --out few-files
+expect_line 'a comparison needs no file but makes those that it reads' 0 '## fifo against base'
+compare --variant base --variant approximate:profile=sglang-2026-07 --out warned
+expect_line 'what a run warned of stands below' 0 '- approximate: profile sglang-2026-07 is approximate'
+printf 'base:\ngreedy:\n  policies: {admission: greedy}\n' >"$scratch/v.yaml"
 compare --variants v.yaml --out c --json
 expect_line 'variants from a file' 0 '"settings": "policies.admission=greedy"'
 report "$(cmp -s "$scratch/out" "$scratch/c/comparison.json"; echo $?)" '--json prints comparison.json'
@@ -53,6 +60,8 @@ wrong 'a name of a file of ours' 64 \
 wrong 'unknown key' 64 "variant b: unknown key 'evction': did you mean 'eviction'?" --variant a --variant b:evction=fifo
 wrong 'unknown policy' 64 "variant b: eviction: unknown eviction policy 'fio': did you mean 'fifo'?" \
 	--variant a --variant b:eviction=fio
+wrong 'unknown parameter' 64 "variant b: unknown key 'seconds', and no parameter of ttl: kvsim list keys and kvsim list policies ttl show the valid ones" \
+	--variant a --variant b:eviction=ttl,seconds=3
 wrong 'no value' 64 "variant b: write key=value,key=value, found 'eviction'" --variant a --variant b:eviction
 wrong 'key twice' 64 'variant b: engine.block_size is given twice' \
 	--variant a --variant b:engine.block_size=16,block-size=32
