@@ -23,6 +23,18 @@ static const struct kv_latency_constants start = {
 	.c0 = 1e-3, .cl = 20e-6, .c1 = 8e-6, .cs = 6e-6,
 };
 
+/* Launches ahead of its device, and reduces messages from 16 MiB (2048 tokens) on by a slower path. */
+static const struct kv_latency_constants eager_truth = {
+	.ec = .55, .eb = .72, .ea = .48, .ea_half = 1500, .ek = .66, .km = .45, .en = .41, .el = .35,
+	.c0 = 12e-3, .cl = 31e-6, .clp = 12e-6, .c1 = 11e-6, .c1p = 19e-6, .cs = 140e-6,
+	.large_message = 16 << 20, .overlap = true,
+};
+
+static const struct kv_latency_constants eager_start = {
+	.ec = .60, .eb = .80, .ea = .60, .ea_half = 1500, .ek = .75, .km = .60, .en = .60, .el = .5,
+	.c0 = 16e-3, .cl = 20e-6, .c1 = 8e-6, .cs = 200e-6, .large_message = 16 << 20, .overlap = true,
+};
+
 static struct kv_latency_setup llama(double tp)
 {
 	return (struct kv_latency_setup){
@@ -36,6 +48,7 @@ static struct kv_latency_setup llama(double tp)
 }
 
 struct data {
+	const struct kv_latency_constants *truth;
 	struct kv_observation row[ROWS];
 	const struct kv_observation *seen[ROWS];
 	size_t count;
@@ -50,17 +63,26 @@ static void add(struct data *d, double tp, uint64_t prefill, uint64_t past, uint
 	struct kv_observation *o = &d->row[d->count];
 	struct kv_roofline roofline;
 
+	setup.constants.large_message = d->truth->large_message;
 	kv_roofline_init(&roofline, &setup);
 	*o = (struct kv_observation){.count = {1}, .weight = 1, .shape = d->count};
 	kv_roofline_terms(&roofline, &work, &o->terms[0]);
-	o->seconds = kv_observation_predict(o, &truth);
+	o->seconds = kv_observation_predict(o, d->truth);
 	d->seen[d->count++] = o;
 }
 
-/* Every corner, on one card and on two and four. */
-static struct data *everything(void)
+static struct data *nothing_of(const struct kv_latency_constants *made_by)
 {
 	struct data *d = calloc(1, sizeof *d);
+
+	d->truth = made_by;
+	return d;
+}
+
+/* Every corner, on one card and on two and four. */
+static struct data *everything_of(const struct kv_latency_constants *made_by)
+{
+	struct data *d = nothing_of(made_by);
 
 	for (double tp = 1; tp <= 4; tp *= 2)
 		for (uint64_t tokens = 64; tokens <= 16384; tokens *= 4) {
@@ -71,6 +93,11 @@ static struct data *everything(void)
 			add(d, tp, 0, 0, tokens / 64, 20000);
 		}
 	return d;
+}
+
+static struct data *everything(void)
+{
+	return everything_of(&truth);
 }
 
 START_TEST(constants_that_made_the_times_are_found)
@@ -93,9 +120,29 @@ START_TEST(constants_that_made_the_times_are_found)
 }
 END_TEST
 
+START_TEST(so_are_those_of_an_engine_that_launches_ahead)
+{
+	struct data *d = everything_of(&eager_truth);
+	struct kv_error err = {0};
+	struct kv_fit fit;
+
+	ck_assert_msg(kv_calibrate(d->seen, d->count, &eager_start, &fit, NULL, &err) == 0, "%s", err.text);
+	ck_assert(fit.converged && fit.informed[KV_CONSTANT_EL]);
+	ck_assert(fit.constants.overlap);
+	ck_assert_double_eq(fit.constants.large_message, 16 << 20);
+	for (size_t i = 0; i < d->count; i++)
+		ck_assert_double_eq_tol(kv_observation_predict(d->seen[i], &fit.constants) / d->seen[i]->seconds, 1, .02);
+	ck_assert_double_eq_tol(fit.constants.ec, eager_truth.ec, .01);
+	ck_assert_double_eq_tol(fit.constants.en, eager_truth.en, .03);
+	ck_assert_double_eq_tol(fit.constants.en * fit.constants.el, eager_truth.en * eager_truth.el, .003);
+	ck_assert_double_eq_tol(fit.constants.c0, eager_truth.c0, 1e-3);
+	free(d);
+}
+END_TEST
+
 START_TEST(what_the_rows_do_not_speak_about_stays_where_it_was)
 {
-	struct data *d = calloc(1, sizeof *d);
+	struct data *d = nothing_of(&truth);
 	struct kv_error err = {0};
 	struct kv_fit fit;
 
@@ -116,7 +163,7 @@ END_TEST
 
 START_TEST(a_start_without_the_prefill_overheads_begins_at_kernel_tables)
 {
-	struct data *d = calloc(1, sizeof *d);
+	struct data *d = nothing_of(&truth);
 	struct kv_error err = {0};
 	struct kv_fit fit;
 
@@ -248,6 +295,7 @@ int main(void)
 
 	gsl_set_error_handler_off();
 	tcase_add_test(tc, constants_that_made_the_times_are_found);
+	tcase_add_test(tc, so_are_those_of_an_engine_that_launches_ahead);
 	tcase_add_test(tc, what_the_rows_do_not_speak_about_stays_where_it_was);
 	tcase_add_test(tc, a_start_without_the_prefill_overheads_begins_at_kernel_tables);
 	tcase_add_test(tc, more_rows_narrow_the_standard_error);

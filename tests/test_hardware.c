@@ -132,6 +132,23 @@ START_TEST(a_data_sheet_makes_a_card_and_the_rest_is_assumed)
 }
 END_TEST
 
+START_TEST(a_calibrated_card_keeps_the_habits_of_its_engine)
+{
+	static const char text[] = "name: x\noverheads: {c0: 2ms, overlap: true, large_message: 64MiB, el: 0.5}\n";
+	struct kv_error err = {0};
+	struct kv_hardware *hw = kv_hardware_parse(text, "card.yaml", &err);
+
+	ck_assert_msg(hw != NULL, "%s", err.text);
+	ck_assert(hw->has_overheads);
+	ck_assert_double_eq(hw->overheads.c0, .002);
+	ck_assert_double_eq(hw->overheads.overlap, 1);
+	ck_assert_double_eq(hw->overheads.large_message, 64 << 20);
+	ck_assert_double_eq(hw->overheads.el, .5);
+	ck_assert_double_nan(hw->overheads.cl);
+	kv_hardware_free(hw);
+}
+END_TEST
+
 static const struct {
 	const char *text, *error;
 } refused[] = {
@@ -144,6 +161,9 @@ static const struct {
 	{"name: x\nflops: {bf17: 1TFLOP/s}\n", "bf17"},
 	{"name: x\nefficiency: {ec: 62}\n", "card.yaml:2: ec: "},
 	{"name: x\noverheads: {c0: 1}\n", "card.yaml:2: c0: "},
+	{"name: x\noverheads: {large_message: 64}\n", "card.yaml:2: large_message: "},
+	{"name: x\noverheads: {el: 1.5}\n", "card.yaml:2: el: "},
+	{"name: x\noverheads: {overlap: perhaps}\n", "card.yaml:2: overlap: "},
 };
 
 START_TEST(bad_profiles_name_the_line_and_the_key)
@@ -177,6 +197,7 @@ int main(void)
 	tcase_add_loop_test(tc, other_spellings_find_the_card, 0, sizeof spellings / sizeof *spellings);
 	tcase_add_test(tc, frameworks_see_less_memory_than_the_driver);
 	tcase_add_test(tc, a_data_sheet_makes_a_card_and_the_rest_is_assumed);
+	tcase_add_test(tc, a_calibrated_card_keeps_the_habits_of_its_engine);
 	tcase_add_loop_test(tc, bad_profiles_name_the_line_and_the_key, 0, sizeof refused / sizeof *refused);
 	tcase_add_test(tc, an_unknown_card_lists_what_there_is);
 	suite_add_tcase(suite, tc);

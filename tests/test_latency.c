@@ -111,6 +111,32 @@ START_TEST(faster_hardware_never_takes_more_time)
 }
 END_TEST
 
+START_TEST(an_engine_that_launches_ahead_waits_for_the_longer_side)
+{
+	/* 512 tokens in one sequence: host 1 ms + 32 x 20 us + 6 us = 1.646 ms; the rest is the device's. */
+	struct kv_latency_setup setup = llama_on_h100(1);
+	double both = milliseconds(&setup, step(512, 0, 0, 0)), host = 1.646;
+
+	setup.constants.overlap = true;
+	ck_assert_double_eq_tol(milliseconds(&setup, step(512, 0, 0, 0)), hypot(host, both - host), 2e-6);
+	setup.constants.c0 = 1;
+	ck_assert_double_lt(milliseconds(&setup, step(512, 0, 0, 0)), 1000.646 + .5);
+}
+END_TEST
+
+START_TEST(large_messages_take_the_slower_path)
+{
+	/* 4096 tokens x 4096 x 2 B = 32 MiB; 64 all-reduces of 1 x 32 MiB at .60 x 450 GB/s: 7.953643 ms, then twice that. */
+	struct kv_latency_setup setup = llama_on_h100(2);
+	double before = milliseconds(&setup, step(4096, 0, 0, 0)), smaller = milliseconds(&setup, step(4095, 0, 0, 0));
+
+	setup.constants.large_message = 32 << 20;
+	setup.constants.el = .5;
+	ck_assert_double_eq_tol(milliseconds(&setup, step(4096, 0, 0, 0)) - before, 7.953643, 2e-6);
+	ck_assert_double_eq(milliseconds(&setup, step(4095, 0, 0, 0)), smaller);
+}
+END_TEST
+
 START_TEST(a_prefill_in_the_step_slows_the_decodes_by_km)
 {
 	/* 64 sequences of 4000 tokens read 33.55 GB of KV: 13.355 ms at ek, 8.903 ms more at ek * km. */
@@ -223,6 +249,8 @@ int main(void)
 	tcase_add_test(tc, idle_single_request_takes_its_prefill_and_its_decode_steps);
 	tcase_add_test(tc, more_work_never_takes_less_time);
 	tcase_add_test(tc, faster_hardware_never_takes_more_time);
+	tcase_add_test(tc, an_engine_that_launches_ahead_waits_for_the_longer_side);
+	tcase_add_test(tc, large_messages_take_the_slower_path);
 	tcase_add_test(tc, a_prefill_in_the_step_slows_the_decodes_by_km);
 	tcase_add_test(tc, windowed_layers_read_and_attend_only_inside_the_window);
 	tcase_add_test(tc, a_step_reads_the_experts_that_its_tokens_are_expected_to_touch);

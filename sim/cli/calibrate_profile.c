@@ -83,6 +83,17 @@ static void write_aliases(struct kv_output *out, const struct kv_hardware *card)
 		kv_output_text(out, "]\n");
 }
 
+/* Written where the engine has such a habit. */
+static void write_habits(struct kv_output *out, const struct kv_latency_constants *c)
+{
+	char bytes[KV_QUANTITY_MAX];
+
+	if (c->large_message > 0)
+		kv_output_printf(out, ", large_message: %s, el: %.4f", kv_format_bytes((uint64_t)c->large_message, bytes), c->el);
+	if (c->overlap)
+		kv_output_text(out, ", overlap: true");
+}
+
 static void write_constants(struct kv_output *out, const struct kv_calibrated_profile *p)
 {
 	const struct kv_efficiency *e = &p->card->efficiency;
@@ -96,8 +107,10 @@ static void write_constants(struct kv_output *out, const struct kv_calibrated_pr
 	kv_output_printf(out, "ec_fp8: %.4f, eb_fp8: %.4f}\n", p->narrow_products ? c->ec : e->ec_fp8,
 	                 p->narrow_products ? c->eb : e->eb_fp8);
 	kv_output_printf(out, "overheads: {c0: %.4fms, cl: %.3fus, cl_fp8: %.3fus, clp: %.3fus, c1: %.3fus, c1p: %.3fus, "
-	                 "cs: %.3fus}\n", c->c0 * 1e3, cl * 1e6, cl_fp8 * 1e6, c->clp * 1e6, c->c1 * 1e6, c->c1p * 1e6,
+	                 "cs: %.3fus", c->c0 * 1e3, cl * 1e6, cl_fp8 * 1e6, c->clp * 1e6, c->c1 * 1e6, c->c1p * 1e6,
 	                 c->cs * 1e6);
+	write_habits(out, c);
+	kv_output_text(out, "}\n");
 }
 
 static void write_region(struct kv_output *out, const struct kv_calibrated_profile *p)

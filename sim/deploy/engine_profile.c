@@ -105,6 +105,7 @@ static int read_overheads(const struct kv_node *root, struct kv_overheads *overh
 	for (size_t i = 0; i < LENGTH(keys); i++)
 		if (required(node, keys[i], KV_NODE_SCALAR, err) == NULL)
 			return -1;
+	kv_overheads_unset(overheads);
 	return kv_overheads_read(node, overheads, err);
 }
 

@@ -28,7 +28,7 @@ struct kv_engine_profile {
 	bool sizes_only;           /* its memory is known, its scheduler is not built: run refuses it */
 	struct kv_sizing_rule sizing;
 	bool has_overheads;        /* some of the profiles that only size have step times, some do not */
-	struct kv_overheads overheads;  /* all given, if any */
+	struct kv_overheads overheads;  /* c0, cl, cl_fp8, c1 and cs given, if any */
 	struct kv_efficiency efficiency;  /* NAN = the hardware profile's */
 	const struct kv_node *engine, *policies, *implies;  /* mappings of defaults; rows of {if, then, unless_given} */
 	const struct kv_node *devices;

@@ -27,36 +27,84 @@ const char *kv_flops_name(enum kv_flops type)
 	return flops_names[type];
 }
 
+struct member;
+
+static int member_fraction(const char *text, const struct member *m, double *out, struct kv_error *err);
+static int member_time(const char *text, const struct member *m, double *out, struct kv_error *err);
+static int member_bytes(const char *text, const struct member *m, double *out, struct kv_error *err);
+static int member_switch(const char *text, const struct member *m, double *out, struct kv_error *err);
+
 /* A member of a struct of doubles that a mapping can set. */
 struct member {
 	const char *name;
 	size_t offset;
+	int (*parse)(const char *text, const struct member *m, double *out, struct kv_error *err);
 	double minimum, maximum;
 	double fallback;
 };
 
 /* Bounds as in calibration; defaults from public kernel tables and one engine fit: results/studies/latency. */
 static const struct member efficiency_members[] = {
-	{"ec", offsetof(struct kv_efficiency, ec), .05, 1.1, .60},
-	{"eb", offsetof(struct kv_efficiency, eb), .1, 1.0, .80},
-	{"ea", offsetof(struct kv_efficiency, ea), .02, 1.0, .60},
-	{"ea_half", offsetof(struct kv_efficiency, ea_half), 0, 1e6, 1500},
-	{"ek", offsetof(struct kv_efficiency, ek), .05, 1.1, .75},
-	{"km", offsetof(struct kv_efficiency, km), .1, 1.3, .60},
-	{"en", offsetof(struct kv_efficiency, en), .02, 1.2, .60},
-	{"ec_fp8", offsetof(struct kv_efficiency, ec_fp8), .05, 1.1, .50},
-	{"eb_fp8", offsetof(struct kv_efficiency, eb_fp8), .1, 1.0, .75},
+	{"ec", offsetof(struct kv_efficiency, ec), member_fraction, .05, 1.1, .60},
+	{"eb", offsetof(struct kv_efficiency, eb), member_fraction, .1, 1.0, .80},
+	{"ea", offsetof(struct kv_efficiency, ea), member_fraction, .02, 1.0, .60},
+	{"ea_half", offsetof(struct kv_efficiency, ea_half), member_fraction, 0, 1e6, 1500},
+	{"ek", offsetof(struct kv_efficiency, ek), member_fraction, .05, 1.1, .75},
+	{"km", offsetof(struct kv_efficiency, km), member_fraction, .1, 1.3, .60},
+	{"en", offsetof(struct kv_efficiency, en), member_fraction, .02, 1.2, .60},
+	{"ec_fp8", offsetof(struct kv_efficiency, ec_fp8), member_fraction, .05, 1.1, .50},
+	{"eb_fp8", offsetof(struct kv_efficiency, eb_fp8), member_fraction, .1, 1.0, .75},
 };
 
+/* Times in seconds. */
 static const struct member overhead_members[] = {
-	{"c0", offsetof(struct kv_overheads, c0), 0, 1, 0},
-	{"cl", offsetof(struct kv_overheads, cl), 0, 1, 0},
-	{"cl_fp8", offsetof(struct kv_overheads, cl_fp8), 0, 1, 0},
-	{"clp", offsetof(struct kv_overheads, clp), 0, 1, 0},
-	{"c1", offsetof(struct kv_overheads, c1), 0, 1, 0},
-	{"c1p", offsetof(struct kv_overheads, c1p), 0, 1, 0},
-	{"cs", offsetof(struct kv_overheads, cs), 0, 1, 0},
+	{"c0", offsetof(struct kv_overheads, c0), member_time, 0, 1, 0},
+	{"cl", offsetof(struct kv_overheads, cl), member_time, 0, 1, 0},
+	{"cl_fp8", offsetof(struct kv_overheads, cl_fp8), member_time, 0, 1, 0},
+	{"clp", offsetof(struct kv_overheads, clp), member_time, 0, 1, 0},
+	{"c1", offsetof(struct kv_overheads, c1), member_time, 0, 1, 0},
+	{"c1p", offsetof(struct kv_overheads, c1p), member_time, 0, 1, 0},
+	{"cs", offsetof(struct kv_overheads, cs), member_time, 0, 1, 0},
+	{"large_message", offsetof(struct kv_overheads, large_message), member_bytes, 1, 1e15, 0},
+	{"el", offsetof(struct kv_overheads, el), member_fraction, .02, 1, 0},
+	{"overlap", offsetof(struct kv_overheads, overlap), member_switch, 0, 1, 0},
 };
+
+static int member_fraction(const char *text, const struct member *m, double *out, struct kv_error *err)
+{
+	return kv_parse_fraction(text, m->minimum, m->maximum, out, err);
+}
+
+static int member_time(const char *text, const struct member *m, double *out, struct kv_error *err)
+{
+	kv_time time;
+
+	if (kv_parse_time(text, 0, (kv_time)(m->maximum * 1e9), &time, err))
+		return -1;
+	*out = (double)time / 1e9;
+	return 0;
+}
+
+static int member_bytes(const char *text, const struct member *m, double *out, struct kv_error *err)
+{
+	uint64_t bytes;
+
+	if (kv_parse_bytes(text, false, (uint64_t)m->minimum, (uint64_t)m->maximum, &bytes, err))
+		return -1;
+	*out = (double)bytes;
+	return 0;
+}
+
+static int member_switch(const char *text, const struct member *m, double *out, struct kv_error *err)
+{
+	bool on;
+
+	(void)m;
+	if (kv_parse_bool(text, &on, err))
+		return -1;
+	*out = on;
+	return 0;
+}
 
 static double *member_of(void *base, const struct member *m)
 {
@@ -74,52 +122,42 @@ void kv_efficiency_unset(struct kv_efficiency *efficiency)
 	unset(efficiency, efficiency_members, COUNT(efficiency_members));
 }
 
-static int expect_members(const struct kv_node *node, const struct member *members, size_t count,
-                          struct kv_error *err)
+static int read_members(const struct kv_node *node, const struct member *members, size_t count, void *out,
+                        struct kv_error *err)
 {
-	const char *names[COUNT(efficiency_members)];
+	const char *names[COUNT(overhead_members)];
 
 	for (size_t i = 0; i < count; i++)
 		names[i] = members[i].name;
-	return kv_node_expect_keys(node, names, count, KV_EXIT_DATA, err);
+	if (kv_node_expect_keys(node, names, count, KV_EXIT_DATA, err))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct kv_node *value = kv_node_get(node, members[i].name);
+
+		if (!value)
+			continue;
+		if (kv_node_expect(value, KV_NODE_SCALAR, KV_EXIT_DATA, err))
+			return -1;
+		if (members[i].parse(value->text, &members[i], member_of(out, &members[i]), err))
+			return kv_node_fail_in(value, err);
+	}
+	return 0;
 }
 
 int kv_efficiency_read(const struct kv_node *node, struct kv_efficiency *out, struct kv_error *err)
 {
-	if (expect_members(node, efficiency_members, COUNT(efficiency_members), err))
-		return -1;
-	for (size_t i = 0; i < COUNT(efficiency_members); i++) {
-		const struct member *m = &efficiency_members[i];
-		const struct kv_node *value = kv_node_get(node, m->name);
+	_Static_assert(COUNT(efficiency_members) <= COUNT(overhead_members), "read_members has room for the longer list");
+	return read_members(node, efficiency_members, COUNT(efficiency_members), out, err);
+}
 
-		if (!value)
-			continue;
-		if (kv_node_expect(value, KV_NODE_SCALAR, KV_EXIT_DATA, err))
-			return -1;
-		if (kv_parse_fraction(value->text, m->minimum, m->maximum, member_of(out, m), err))
-			return kv_node_fail_in(value, err);
-	}
-	return 0;
+void kv_overheads_unset(struct kv_overheads *overheads)
+{
+	unset(overheads, overhead_members, COUNT(overhead_members));
 }
 
 int kv_overheads_read(const struct kv_node *node, struct kv_overheads *out, struct kv_error *err)
 {
-	if (expect_members(node, overhead_members, COUNT(overhead_members), err))
-		return -1;
-	for (size_t i = 0; i < COUNT(overhead_members); i++) {
-		const struct member *m = &overhead_members[i];
-		const struct kv_node *value = kv_node_get(node, m->name);
-		kv_time time;
-
-		if (!value)
-			continue;
-		if (kv_node_expect(value, KV_NODE_SCALAR, KV_EXIT_DATA, err))
-			return -1;
-		if (kv_parse_time(value->text, 0, (kv_time)(m->maximum * 1e9), &time, err))
-			return kv_node_fail_in(value, err);
-		*member_of(out, m) = (double)time / 1e9;
-	}
-	return 0;
+	return read_members(node, overhead_members, COUNT(overhead_members), out, err);
 }
 
 static void assume(struct kv_hardware *hw, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -371,7 +409,7 @@ static struct kv_hardware *from_tree(struct kv_node *root, struct kv_error *err)
 	int failed;
 
 	kv_efficiency_unset(&hw->efficiency);
-	unset(&hw->overheads, overhead_members, COUNT(overhead_members));
+	kv_overheads_unset(&hw->overheads);
 	failed = read_profile(hw, root, err);
 	kv_yaml_free(root);
 	if (failed) {

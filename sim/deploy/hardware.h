@@ -12,7 +12,8 @@
  *     link_bandwidth: 450GB/s             # to another GPU, one direction
  *     host_link_bandwidth: 64GB/s
  *     efficiency: {ec: 0.6, eb: 0.8, ea: 0.6, ea_half: 1500, ek: 0.75, km: 0.6, en: 0.6, ec_fp8: 0.5, eb_fp8: 0.75}
- *     overheads: {c0: 1ms, cl: 20us, c1: 8us, cs: 6us}   # of the engine it was measured with: takes its place
+ *     overheads: {c0: 1ms, cl: 20us, c1: 8us, cs: 6us}   # of the engine it was measured with: takes its place;
+ *                                         # some have {large_message: 64MiB, el: 0.5, overlap: true} as well
  *     validated: {...}                    # see below
  *     source: data sheet of 2026-08
  *
@@ -39,9 +40,12 @@ struct kv_efficiency {
 	double ec_fp8, eb_fp8;
 };
 
-/* Engine overheads in seconds; NAN = not given. */
+/* The engine's part of a step's time, NAN = not given: overheads in seconds; how it reduces large messages (from so many
+ * bytes on, with the factor el on en); whether its overheads overlap with the device's work (1) or not (0). */
 struct kv_overheads {
 	double c0, cl, cl_fp8, clp, c1, c1p, cs;
+	double large_message, el;
+	double overlap;
 };
 
 /* The region in which a profile has been compared with measurements; 0 = nowhere. */
@@ -87,6 +91,7 @@ uint64_t kv_hardware_device_memory(const struct kv_hardware *hardware);
 
 /* Reads a mapping of overheads, or of efficiencies, into *out; what it does not name stays as it is. Engine profiles
  * have the same two mappings. Unset = all NAN. */
+void kv_overheads_unset(struct kv_overheads *overheads);
 int kv_overheads_read(const struct kv_node *node, struct kv_overheads *out, struct kv_error *err);
 void kv_efficiency_unset(struct kv_efficiency *efficiency);
 int kv_efficiency_read(const struct kv_node *node, struct kv_efficiency *out, struct kv_error *err);

@@ -40,6 +40,7 @@ static const struct {
 	[KV_CONSTANT_EK] = {"ek", "", 1, offsetof(struct kv_latency_constants, ek), .3, .05, 1.1},
 	[KV_CONSTANT_KM] = {"km", "", 1, offsetof(struct kv_latency_constants, km), .4, .1, 1.3},
 	[KV_CONSTANT_EN] = {"en", "", 1, offsetof(struct kv_latency_constants, en), .5, .02, 1.2},
+	[KV_CONSTANT_EL] = {"el", "", 1, offsetof(struct kv_latency_constants, el), .4, .02, 1.0},
 	[KV_CONSTANT_C0] = {"c0", "ms", 1e3, offsetof(struct kv_latency_constants, c0), 1, 1e-6, 60e-3},
 	[KV_CONSTANT_CL] = {"cl", "us", 1e6, offsetof(struct kv_latency_constants, cl), .7, 1e-8, 600e-6},
 	[KV_CONSTANT_CLP] = {"clp", "us", 1e6, offsetof(struct kv_latency_constants, clp), .3, 1e-8, 200e-6},
@@ -89,7 +90,7 @@ struct problem {
 	const struct kv_observation *const *observations;
 	size_t count;
 	double start[KV_CONSTANTS];  /* logarithms */
-	double ea_half;
+	struct kv_latency_constants kept;  /* what is not fitted counts */
 };
 
 static double clamp(double value, double lower, double upper)
@@ -99,7 +100,7 @@ static double clamp(double value, double lower, double upper)
 
 static void constants_at(const struct problem *problem, const gsl_vector *x, struct kv_latency_constants *out)
 {
-	out->ea_half = problem->ea_half;
+	*out = problem->kept;
 	for (size_t k = 0; k < KV_CONSTANTS; k++)
 		kv_constant_set(out, (enum kv_constant)k,
 		                clamp(exp(gsl_vector_get(x, k)), constants[k].lower, constants[k].upper));
@@ -136,9 +137,28 @@ static int residuals(const gsl_vector *x, void *data, gsl_vector *f)
 	return GSL_SUCCESS;
 }
 
-/* Derivatives of the seconds of a step by the logarithm of each constant, added to slope with a weight. */
-static void add_slopes(const struct kv_roofline_terms *t, const struct kv_latency_constants *c, double weight,
-                       double slope[KV_CONSTANTS])
+static void add_host_slopes(const struct kv_roofline_terms *t, const struct kv_latency_constants *c, double weight,
+                            double slope[KV_CONSTANTS])
+{
+	slope[KV_CONSTANT_C0] += weight * c->c0;
+	slope[KV_CONSTANT_CL] += weight * c->cl * t->layers;
+	slope[KV_CONSTANT_CLP] += weight * c->clp * t->layers * t->prefilling;
+	slope[KV_CONSTANT_C1] += weight * c->c1 * t->allreduces;
+	slope[KV_CONSTANT_C1P] += weight * c->c1p * t->allreduces * t->eager;
+	slope[KV_CONSTANT_CS] += weight * c->cs * t->sequences;
+}
+
+static void add_ring_slopes(const struct kv_roofline_terms *t, const struct kv_latency_constants *c, double weight,
+                            double slope[KV_CONSTANTS])
+{
+	double large = t->large_ring > 0.0 ? t->large_ring / (c->en * c->el) : 0.0;
+
+	slope[KV_CONSTANT_EN] -= weight * (t->ring / c->en + large);
+	slope[KV_CONSTANT_EL] -= weight * large;
+}
+
+static void add_device_slopes(const struct kv_roofline_terms *t, const struct kv_latency_constants *c, double weight,
+                              double slope[KV_CONSTANTS])
 {
 	double compute = t->compute / c->ec, weights = t->weights / c->eb;
 	double root = sqrt(compute * compute + weights * weights);
@@ -153,13 +173,23 @@ static void add_slopes(const struct kv_roofline_terms *t, const struct kv_latenc
 	slope[KV_CONSTANT_EA] -= weight * (t->attention / c->ea + decode_root - decode_slope);
 	slope[KV_CONSTANT_EK] -= weight * (decode_slope + past);
 	slope[KV_CONSTANT_KM] -= weight * ((t->prefilling > 0.0 ? decode_slope : 0.0) + past);
-	slope[KV_CONSTANT_EN] -= weight * t->ring / c->en;
-	slope[KV_CONSTANT_C0] += weight * c->c0;
-	slope[KV_CONSTANT_CL] += weight * c->cl * t->layers;
-	slope[KV_CONSTANT_CLP] += weight * c->clp * t->layers * t->prefilling;
-	slope[KV_CONSTANT_C1] += weight * c->c1 * t->allreduces;
-	slope[KV_CONSTANT_C1P] += weight * c->c1p * t->allreduces * t->eager;
-	slope[KV_CONSTANT_CS] += weight * c->cs * t->sequences;
+	add_ring_slopes(t, c, weight, slope);
+}
+
+/* Derivatives of the seconds of a step by the logarithm of each constant, added to slope with a weight. */
+static void add_slopes(const struct kv_roofline_terms *t, const struct kv_latency_constants *c, double weight,
+                       double slope[KV_CONSTANTS])
+{
+	double host_weight = weight, device_weight = weight;
+
+	if (c->overlap) {
+		double seconds = kv_roofline_seconds(t, c);
+
+		host_weight *= kv_roofline_host_seconds(t, c) / seconds;
+		device_weight *= kv_roofline_device_seconds(t, c) / seconds;
+	}
+	add_host_slopes(t, c, host_weight, slope);
+	add_device_slopes(t, c, device_weight, slope);
 }
 
 static bool is_clamped(double log_value, size_t k)
@@ -289,7 +319,7 @@ static int fit_without_outliers(struct problem *p, struct kv_fit *fit, bool *set
 int kv_calibrate(const struct kv_observation *const *observations, size_t count,
                  const struct kv_latency_constants *start, struct kv_fit *fit, bool *set_aside, struct kv_error *err)
 {
-	struct problem problem = {.observations = observations, .count = count, .ea_half = start->ea_half};
+	struct problem problem = {.observations = observations, .count = count, .kept = *start};
 
 	for (size_t k = 0; k < KV_CONSTANTS; k++)
 		problem.start[k] = log(start_of(start, k));

@@ -17,7 +17,7 @@
 #include "sim/latency/latency_roofline.h"
 
 enum kv_constant {
-	KV_CONSTANT_EC, KV_CONSTANT_EB, KV_CONSTANT_EA, KV_CONSTANT_EK, KV_CONSTANT_KM, KV_CONSTANT_EN,
+	KV_CONSTANT_EC, KV_CONSTANT_EB, KV_CONSTANT_EA, KV_CONSTANT_EK, KV_CONSTANT_KM, KV_CONSTANT_EN, KV_CONSTANT_EL,
 	KV_CONSTANT_C0, KV_CONSTANT_CL, KV_CONSTANT_CLP, KV_CONSTANT_C1, KV_CONSTANT_C1P, KV_CONSTANT_CS, KV_CONSTANTS
 };
 
@@ -42,7 +42,7 @@ struct kv_observation {
 double kv_observation_predict(const struct kv_observation *observation, const struct kv_latency_constants *constants);
 
 struct kv_fit {
-	struct kv_latency_constants constants;  /* ea_half as it was at the start */
+	struct kv_latency_constants constants;  /* ea_half, large_message and overlap as they were at the start */
 	double log_sd[KV_CONSTANTS];            /* standard error of the logarithm of each */
 	bool informed[KV_CONSTANTS];            /* the rows narrowed the prior by more than a tenth */
 	size_t iterations;

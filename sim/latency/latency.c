@@ -193,9 +193,11 @@ static void check_setup(const struct kv_latency_setup *setup)
 	check_positive(c->ek, "ek");
 	check_positive(c->km, "km");
 	check_positive(c->en, "en");
+	if (c->large_message > 0.0)
+		check_positive(c->el, "el");
 	KV_ASSERT(setup->tensor_parallel >= 1.0 && setup->pipeline_parallel >= 1.0, "less than one rank");
 	KV_ASSERT(c->ea_half >= 0.0 && c->c0 >= 0.0 && c->cl >= 0.0 && c->clp >= 0.0 && c->c1 >= 0.0 &&
-	                  c->c1p >= 0.0 && c->cs >= 0.0, "a negative overhead");
+	                  c->c1p >= 0.0 && c->cs >= 0.0 && c->large_message >= 0.0, "a negative overhead");
 }
 
 struct kv_latency *kv_latency_roofline(const struct kv_latency_setup *setup)

@@ -7,6 +7,7 @@
 #ifndef KV_SIM_LATENCY_H
 #define KV_SIM_LATENCY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/units.h"
@@ -97,8 +98,8 @@ struct kv_latency_rates {
 	double link_bandwidth;    /* bytes per second between GPUs; read only for more than one rank */
 };
 
-/* The constants: shares of the data sheet (hardware) and overheads (engine). The documented model has ten; clp and c1p
- * are 0 in it, and calibration finds them: results/studies/latency. */
+/* The constants: shares of the data sheet (hardware), overheads and habits (engine). The usual model has ten; clp, c1p
+ * and what only some engines have (el, large_message, overlap) are zero in it: results/studies/latency. */
 struct kv_latency_constants {
 	double ec;       /* share of compute_flops that whole layers of matrix products reach */
 	double eb;       /* share of memory_bandwidth that reading weights reaches */
@@ -107,12 +108,15 @@ struct kv_latency_constants {
 	double ek;       /* share of memory_bandwidth that reading the KV cache reaches */
 	double km;       /* factor on ek while a prefill shares the step */
 	double en;       /* share of link_bandwidth that an all-reduce reaches */
+	double el;       /* factor on en for large messages; read only where there are any */
 	double c0;       /* seconds a step */
 	double cl;       /* seconds a layer */
 	double clp;      /* seconds a layer more while a prefill is in the step: floors of its attention kernels */
 	double c1;       /* seconds an all-reduce, two a layer */
 	double c1p;      /* seconds an all-reduce more in steps with a prefill that no CUDA graph covers */
 	double cs;       /* seconds a sequence */
+	double large_message;  /* bytes from which on an all-reduce takes another, slower path; 0 = none does */
+	bool overlap;    /* the host launches ahead of the device: the overheads hide behind its work, and it behind them */
 };
 
 struct kv_latency_setup {

@@ -56,6 +56,8 @@ void kv_roofline_init(struct kv_roofline *r, const struct kv_latency_setup *setu
 	r->experts_weight = m->experts * m->expert_bytes * per_byte;
 	r->log_untouched = m->experts > m->experts_used ? log1p(-m->experts_used / m->experts) : -HUGE_VAL;
 	r->ring_token = linked > 0.0 ? ring_bytes_per_token(setup) / setup->rates.link_bandwidth : 0.0;
+	r->large_tokens = setup->constants.large_message > 0.0
+	                          ? setup->constants.large_message / (m->hidden * BYTES_PER_ACTIVATION) : HUGE_VAL;
 	init_attention(r, setup);
 }
 
@@ -86,7 +88,8 @@ void kv_roofline_terms(const struct kv_roofline *r, const struct kv_step_work *w
 	terms->decode_kv = r->full_kv * (double)work->decode_context +
 	                   r->window_kv * (double)work->window_decode_context;
 	terms->past_kv = r->full_kv * (double)work->prefill_past + r->window_kv * (double)work->window_prefill_past;
-	terms->ring = r->ring_token * tokens;
+	terms->ring = tokens < r->large_tokens ? r->ring_token * tokens : 0.0;
+	terms->large_ring = tokens < r->large_tokens ? 0.0 : r->ring_token * tokens;
 	terms->prefilling = work->prefill_seqs > 0 ? 1.0 : 0.0;
 	terms->eager = tokens > GRAPH_TOKENS ? terms->prefilling : 0.0;
 }
@@ -96,16 +99,34 @@ static double root_of_squares(double a, double b)
 	return sqrt(a * a + b * b);
 }
 
-double kv_roofline_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
+static double join(bool overlap, double host, double device)
+{
+	return overlap ? root_of_squares(host, device) : host + device;
+}
+
+double kv_roofline_host_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
+{
+	return c->c0 + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
+	       c->cs * t->sequences;
+}
+
+double kv_roofline_device_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
 {
 	double kv_share = t->prefilling > 0.0 ? c->ek * c->km : c->ek;
 	double decode = t->decode_kv / kv_share;
+	double ring = t->ring / c->en;
 
 	if (t->decode_attention > 0.0)
 		decode = root_of_squares(decode, t->decode_attention / c->ea);
-	return c->c0 + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
-	       c->cs * t->sequences + root_of_squares(t->compute / c->ec, t->weights / c->eb) + t->attention / c->ea +
-	       decode + t->past_kv / (c->ek * c->km) + t->ring / c->en;
+	if (t->large_ring > 0.0)
+		ring += t->large_ring / (c->en * c->el);
+	return root_of_squares(t->compute / c->ec, t->weights / c->eb) + t->attention / c->ea + decode +
+	       t->past_kv / (c->ek * c->km) + ring;
+}
+
+double kv_roofline_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
+{
+	return join(c->overlap, kv_roofline_host_seconds(t, c), kv_roofline_device_seconds(t, c));
 }
 
 void kv_roofline_fold(const struct kv_roofline *r, const struct kv_latency_constants *c, struct kv_roofline_folded *f)
@@ -129,6 +150,9 @@ void kv_roofline_fold(const struct kv_roofline *r, const struct kv_latency_const
 		.window_kv = r->window_kv / c->ek,
 		.mixed_kv = 1.0 / c->km,
 		.token = r->ring_token / c->en,
+		.large_token = r->large_tokens < HUGE_VAL ? r->ring_token / (c->en * c->el) : 0.0,
+		.large_tokens = r->large_tokens,
+		.overlap = c->overlap,
 	};
 }
 
@@ -138,13 +162,14 @@ static double real(uint64_t value)
 	return (double)(int64_t)value;
 }
 
-static double prefill_seconds(const struct kv_roofline_folded *f, const struct kv_step_work *w, double tokens)
+/* Without the fixed parts. */
+static double prefill_seconds(const struct kv_roofline_folded *f, const struct kv_step_work *w)
 {
 	double past = (f->full_kv * real(w->prefill_past) + f->window_kv * real(w->window_prefill_past)) * f->mixed_kv;
 	double attention = f->full_pair2 * real(w->prefill_pairs2) + f->window_pair2 * real(w->window_prefill_pairs2) +
 	                   f->pair_token * real(w->prefill_tokens);
 
-	return past + attention + f->prefill_fixed + (tokens > GRAPH_TOKENS ? f->eager_fixed : 0.0);
+	return past + attention;
 }
 
 double kv_roofline_step(const struct kv_roofline_folded *f, const struct kv_step_work *w)
@@ -154,16 +179,17 @@ double kv_roofline_step(const struct kv_roofline_folded *f, const struct kv_step
 	double compute = f->compute_token * tokens + f->compute_sequence * sequences;
 	double weights = f->weights_fixed + expert_weights(f->experts_weight, f->log_untouched, tokens);
 	double decode = f->full_kv * real(w->decode_context) + f->window_kv * real(w->window_decode_context);
-	double prefill = 0.0;
+	double host = f->work_fixed + f->sequence * sequences, prefill = 0.0;
 
 	if (sequences == 0.0)
 		return f->fixed;
 	if (w->prefill_seqs > 0) {
-		prefill = prefill_seconds(f, w, tokens);
+		host += f->prefill_fixed + (tokens > GRAPH_TOKENS ? f->eager_fixed : 0.0);
+		prefill = prefill_seconds(f, w);
 		decode *= f->mixed_kv;
 	}
 	if (f->decode_pair > 0.0)
 		decode = root_of_squares(decode, f->decode_pair * real(w->decode_context));
-	return f->work_fixed + f->sequence * sequences + root_of_squares(compute, weights) + prefill + decode +
-	       f->token * tokens;
+	return join(f->overlap, host, root_of_squares(compute, weights) + prefill + decode +
+	                                      (tokens < f->large_tokens ? f->token : f->large_token) * tokens);
 }

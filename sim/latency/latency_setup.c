@@ -224,6 +224,9 @@ static struct kv_latency_constants constants(const struct kv_efficiency *e, cons
 		.c1 = first_given(o->c1, 0.0),
 		.c1p = first_given(o->c1p, 0.0),
 		.cs = first_given(o->cs, 0.0),
+		.el = first_given(o->el, 1.0),
+		.large_message = first_given(o->large_message, 0.0),
+		.overlap = first_given(o->overlap, 0.0) > 0.0,
 	};
 }
 
