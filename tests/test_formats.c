@@ -12,6 +12,16 @@ struct expected {
 	uint32_t segments;         /* 0 = one private segment */
 };
 
+#define BLIS \
+	"request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming," \
+	"input_tokens,output_tokens,text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model," \
+	"deadline_us,server_input_tokens,arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us," \
+	"num_chunks,status,error_message,finish_reason\n"
+
+#define CALL(second, ms, prompt, completion, cached, status) \
+	"{\"timestamp\": \"2026-05-01T10:00:" second "Z\", \"duration_ms\": " #ms ", \"status_code\": " #status \
+	", \"tokens\": {\"prompt\": " #prompt ", \"completion\": " #completion ", \"cached\": " #cached "}}"
+
 static const struct sample {
 	const char *format;        /* to name, or NULL for detection */
 	const char *found;
@@ -34,6 +44,50 @@ static const struct sample {
 	 {{7e-6, 10, 5, 3}}, 0, 0},
 	{"mooncake,time_key=t,input_key=in,output_key=out,ids_key=h,block=16", "mooncake",
 	 "{\"t\": 1500, \"in\": 10, \"out\": 5, \"h\": [3]}\n", {{1.5, 10, 5, 1}}, 0, 0},
+	{NULL, "aiperf", "{\"input_length\": 10, \"hash_ids\": [123]}\n{\"input_length\": 9, \"output_length\": 4}\n",
+	 {{0, 10, 1, 1}, {0, 9, 4, 0}}, 0, 0},
+	/* A turn with a delay waits for the answer, which ends as it arrives here, and has it in its prompt. */
+	{NULL, "aiperf",
+	 "{\"session_id\": \"s\", \"timestamp\": 500, \"input_length\": 600, \"output_length\": 7, "
+	 "\"hash_ids\": [1, 2]}\n"
+	 "{\"session_id\": \"s\", \"delay\": 250, \"input_length\": 30, \"output_length\": 5, \"hash_ids\": [3]}\n"
+	 "{\"session_id\": \"t\", \"timestamp\": 2000, \"input_length\": 8, \"output_length\": 5}\n",
+	 {{0.5, 600, 7, 2}, {0.75, 637, 5, 4}, {2, 8, 5, 1}}, 0, 0},
+	{"aiperf,turns=whole,block=16", "aiperf",
+	 "{\"session_id\": \"s\", \"timestamp\": 500, \"input_length\": 20, \"output_length\": 7, "
+	 "\"hash_ids\": [1, 2]}\n"
+	 "{\"session_id\": \"s\", \"timestamp\": 900, \"input_length\": 33, \"output_length\": 5, "
+	 "\"hash_ids\": [1, 3, 4]}\n",
+	 {{0.5, 20, 7, 2}, {0.9, 33, 5, 3}}, 0, 0},
+	{NULL, "blis",
+	 BLIS "0,c1,t1,standard,s1,0,policy,1000,false,10,5,10,0,0,0,0.0,,1500000,1100,250000,250000,0,0,0,ok,,stop\n"
+	 "1,c1,,standard,,0,,0,true,10,5,10,0,0,0,0.0,,0,17,100000,100000,0,0,0,ok,,\n"
+	 "2,c1,,standard,,0,,0,true,10,0,10,0,0,0,0.0,,0,0,100000,100000,0,0,0,timeout,\"no, late\",\n",
+	 {{0.1, 17, 5, 0}, {0.25, 1010, 5, 2}}, KV_FAULT_FAILED, 1},
+	{NULL, "aibrix",
+	 "{\"timestamp\": 1500, \"requests\": [{\"prompt\": \"a b\", \"prompt_length\": 20, \"output_length\": 3}, "
+	 "{\"prompt\": \"a\", \"prompt_length\": 8, \"output_length\": 4, \"session_id\": \"s\"}]}\n"
+	 "{\"timestamp\": 2000, \"requests\": []}\n"
+	 "{\"timestamp\": 2500, \"requests\": [{\"prompt_length\": 9, \"output_length\": 0}]}\n",
+	 {{1.5, 20, 3, 0}, {1.5, 8, 4, 0}, {2.5, 9, 0, 0}}, 0, 0},
+	/* The second prompt is the first, its answer and 24 tokens; the third is shorter than all that. */
+	{NULL, "llmservingsim-sessions",
+	 "{\"session_id\": \"s\", \"arrival_time_ns\": 1000000000, \"sub_requests\": ["
+	 "{\"input_toks\": 100, \"output_toks\": 6, \"tool_duration_ns\": 500000000}, "
+	 "{\"input_toks\": 130, \"output_toks\": 5, \"tool_duration_ns\": 250000000}, "
+	 "{\"input_toks\": 104, \"output_toks\": 5}]}\n"
+	 "{\"arrival_time_ns\": 5000000000, \"input_toks\": 7, \"output_toks\": 1}\n"
+	 "{\"session_id\": \"t\", \"arrival_time_ns\": 1, \"sub_requests\": []}\n",
+	 {{1, 100, 6, 1}, {1.5, 130, 5, 3}, {1.75, 104, 5, 2}, {5, 7, 1, 1}}, KV_FAULT_EMPTY_SESSION, 1},
+	{NULL, "copilot",
+	 "{\"session_id\": \"s\", \"date\": \"2026-05-01\", \"turns\": [{\"turn_id\": 0, \"llm_calls\": ["
+	 CALL("10.000", 2000, 100, 8, 0, 200) ", " CALL("13.500", 1000, 120, 5, 104, 200) "]}, {\"llm_calls\": ["
+	 CALL("15.000", 10, 9, 5, 0, 500) "]}]}\n{\"session_id\": \"t\", \"turns\": []}\n"
+	 "{\"session_id\": \"u\", \"turns\": [{\"llm_calls\": [" CALL("40.000", 2000, 100, 8, 0, 200) "]}]}\n",
+	 {{0, 100, 8, 1}, {1.5, 120, 5, 3}, {30, 100, 8, 1}}, KV_FAULT_EMPTY_SESSION, 1},
+	{NULL, "kv-cache-tester",
+	 "{\"id\":\"s\",\"hash_id_scope\":\"local\",\"requests\":[{\"t\":0,\"in\":64,\"out\":1,\"hash_ids\":[1]}]}\n"
+	 "{\"id\":\"t\",\"hash_id_scope\":\"local\",\"requests\":[]}\n", {{0, 64, 1, 1}}, KV_FAULT_EMPTY_SESSION, 1},
 	{NULL, "servegen-offline",
 	 "{\"request_id\": 0, \"type\": \"text\", \"input_length\": 17, \"hash_ids\": [0, 1], \"img_ids\": []}\n"
 	 "{\"request_id\": 1, \"type\": \"text\", \"input_length\": 5, \"output_length\": 2, \"duration\": 30}\n",
@@ -158,6 +212,29 @@ static const struct bad {
 	{"mooncake,block=16", "{\"timestamp\":0,\"input_length\":1000,\"output_length\":1,\"hash_ids\":[1,2]}\n",
 	 ":1: hash_ids: 2 ids for input_length 1000; allowed: 63, "
 	 "one for every 16 tokens and one for the rest (2 would be right with block=512)"},
+	{"mooncake", "{\"timestamp\":0,\"input_length\":10,\"hash_ids\":[1]}\n",
+	 ":1: output_length: is missing, and every row needs it"},
+	{"aiperf", "{\"text_input\":\"What is it?\",\"output_length\":2}\n",
+	 ":1: text_input: is text, whose tokens only a tokenizer could count; allowed: rows with input_length"},
+	{"aiperf", "{\"timestamp\":1,\"delay\":1,\"input_length\":2}\n", ":1: delay: is given beside timestamp"},
+	{"aiperf", "{\"input_length\":655,\"hash_ids\":[0,1,2]}\n",
+	 ":1: hash_ids: 3 ids for input_length 655; allowed: 2"},
+	{"aiperf", "{\"input_length\":655,\"session_id\":7}\n", ":1: session_id: not a string"},
+	{"blis", BLIS "0,c,,,,0,,0,false,10,5,10,0,0,0,0.0,,5,0,250000,0,0,0,0,ok,,\n",
+	 ":2: deadline_us: before arrival_time_us"},
+	{"aibrix", "{\"timestamp\":1,\"requests\":[{\"prompt\":\"a b\",\"output_length\":2}]}\n",
+	 ":1: prompt_length: is missing, and every request needs it"},
+	{"aibrix", "{\"timestamp\":1,\"requests\":5}\n", ":1: requests: not a list"},
+	{"llmservingsim-sessions", "{\"sub_requests\":[{\"input_toks\":1,\"output_toks\":1}]}\n",
+	 ":1: arrival_time_ns: is missing"},
+	{"llmservingsim-sessions",
+	 "{\"session_id\":1,\"arrival_time_ns\":1,\"input_toks\":1,\"output_toks\":1}\n"
+	 "{\"session_id\":1,\"arrival_time_ns\":1,\"input_toks\":1,\"output_toks\":1}\n",
+	 ":2: session_id: is that of an earlier session too"},
+	{"copilot", "{\"session_id\":\"s\",\"turns\":[{\"llm_calls\":[" CALL("10", 1, 8, 1, 9, 200) "]}]}\n",
+	 ":1: cached: 9 of prompt 8; allowed: at most these"},
+	{"copilot", "{\"session_id\":\"s\",\"turns\":[{\"llm_calls\":[{\"timestamp\":5}]}]}\n",
+	 ":1: timestamp: not a date in quotes"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens\n7564.5,1\n",
 	 ":2: num_prefill_tokens: '7564.5' is not a whole number"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens,block_hash_ids\n32,1,1\n",

@@ -257,6 +257,36 @@ START_TEST(ids_that_are_no_chain_hashes_of_their_size_are_counted_and_told)
 }
 END_TEST
 
+/* Sixty requests at the same instants, three seconds apart. */
+START_TEST(coarse_times_can_be_spread_and_that_is_told)
+{
+	char text[60 * 90];
+	size_t length = 0;
+	struct kv_error err = {0};
+	kv_time last = 0;
+	unsigned equal = 0;
+
+	for (int i = 0; i < 60; i++)
+		length += (size_t)sprintf(text + length, "{\"timestamp\":%d,\"input_length\":%d,\"output_length\":1,"
+		                          "\"hash_ids\":[%d]}\n", i / 20 * 3000, i + 1, i);
+	options.format = "mooncake,spread=3s";
+	open_text(text, length);
+	ck_assert_str_eq(kv_trace_remark(trace, 0),
+	                 "arrivals are spread at random over 3 s after the recorded times, as asked");
+	while (kv_trace_source(trace)->next(kv_trace_source(trace), &request, &err) == 1) {
+		kv_time recorded = (request.prompt_tokens - 1) / 20 * 3 * KV_SECOND;
+
+		ck_assert_int_ge(request.arrival, recorded);
+		ck_assert_int_lt(request.arrival, recorded + 3 * KV_SECOND);
+		equal += request.arrival == last;
+		last = request.arrival;
+	}
+	ck_assert_uint_le(equal, 1);
+	ck_assert_uint_eq(kv_trace_counts(trace)->emitted, 60);
+	ck_assert_uint_eq(kv_trace_counts(trace)->out_of_order, 0);
+}
+END_TEST
+
 START_TEST(azure_times_keep_seven_digits_and_count_from_the_first_row)
 {
 	open_text(TEXT("TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799601,4808,10\r\n"
@@ -604,6 +634,7 @@ int main(void)
 	tcase_add_test(tc, mooncake_ids_are_blocks_of_512_and_keep_64_bits);
 	tcase_add_loop_test(tc, ids_that_are_no_chain_hashes_of_their_size_are_counted_and_told, 0,
 	                    (int)(sizeof odd_ids / sizeof *odd_ids));
+	tcase_add_test(tc, coarse_times_can_be_spread_and_that_is_told);
 	tcase_add_test(tc, azure_times_keep_seven_digits_and_count_from_the_first_row);
 	tcase_add_test(tc, a_line_may_be_longer_than_any_buffer);
 	tcase_add_test(tc, a_dependent_row_arrives_a_think_time_after_the_end_of_another);

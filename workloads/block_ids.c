@@ -14,6 +14,7 @@ enum { FIELDS_MAX = 24 };
 struct block_ids {
 	const struct kv_block_id_params *params;
 	const json_t *ids;
+	gsl_rng *spread;           /* NULL = times stay as they are */
 	struct kv_field fields[FIELDS_MAX];
 	size_t field_count;
 	struct kv_table table;
@@ -32,24 +33,20 @@ static void keep_ids(void *owner, struct kv_row *row, const json_t *ids)
 
 	self->ids = ids;
 	row->named = true;
-	if (!json_is_array(ids))
-		kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: not a list; allowed: a list of block ids",
-		             self->params->ids_key);
 }
 
-static void add_ids(const struct block_ids *self, struct kv_row *row)
+static void add_segments(const struct kv_block_id_params *params, struct kv_row *row, const json_t *ids, uint32_t left)
 {
-	uint32_t left = row->prompt_tokens;
-	uint32_t block = (uint32_t)self->params->block;
-	size_t count = json_array_size(self->ids);
+	uint32_t block = (uint32_t)params->block;
+	size_t count = json_array_size(ids);
 
 	for (size_t i = 0; i < count; i++) {
-		const json_t *id = json_array_get(self->ids, i);
+		const json_t *id = json_array_get(ids, i);
 		uint32_t length = left < block ? left : block;
 
 		if (!json_is_integer(id) || json_integer_value(id) < 0) {
 			kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: entry %zu is no whole number from 0 on",
-			             self->params->ids_key, i);
+			             params->ids_key, i);
 			return;
 		}
 		kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)json_integer_value(id), length);
@@ -75,11 +72,10 @@ static uint64_t fitting_block(uint32_t tokens, uint64_t ids, uint32_t last)
 	return 0;
 }
 
-static void fault_number_of_ids(const struct block_ids *self, struct kv_row *row, uint64_t wanted)
+static void fault_number_of_ids(const struct kv_block_id_params *params, struct kv_row *row, uint64_t found,
+                                uint32_t tokens)
 {
-	const struct kv_block_id_params *params = self->params;
-	uint64_t found = json_array_size(self->ids);
-	uint64_t other = fitting_block(row->prompt_tokens, found, params->last);
+	uint64_t other = fitting_block(tokens, found, params->last);
 	char hint[80] = "";
 
 	if (other != 0)
@@ -87,23 +83,46 @@ static void fault_number_of_ids(const struct block_ids *self, struct kv_row *row
 	kv_row_fault(row, KV_FAULT_HASH_IDS,
 	             "%s: %" PRIu64 " ids for %s %" PRIu32 "; allowed: %" PRIu64 ", one for every "
 	             "%" PRIu64 " tokens%s%s",
-	             params->ids_key, found, params->input_key, row->prompt_tokens, wanted, params->block,
+	             params->ids_key, found, params->input_key, tokens,
+	             blocks_of(tokens, params->block, params->last), params->block,
 	             params->last == KV_LAST_CEIL ? " and one for the rest" : "", hint);
+}
+
+void kv_block_ids_add(const struct kv_block_id_params *params, struct kv_row *row, const json_t *ids, uint32_t tokens)
+{
+	if (!json_is_array(ids))
+		kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: not a list; allowed: a list of block ids", params->ids_key);
+	else if (json_array_size(ids) != blocks_of(tokens, params->block, params->last))
+		fault_number_of_ids(params, row, json_array_size(ids), tokens);
+	else
+		add_segments(params, row, ids, tokens);
+}
+
+static void spread_arrival(const struct block_ids *self, struct kv_row *row)
+{
+	row->moved = (kv_time)(gsl_rng_uniform(self->spread) * (double)self->params->spread);
+	row->arrival = (row->arrival != KV_TIME_NONE ? row->arrival : 0) + row->moved;
 }
 
 static void finish(void *owner, struct kv_row *row)
 {
 	struct block_ids *self = owner;
-	uint64_t wanted = blocks_of(row->prompt_tokens, self->params->block, self->params->last);
 
 	if (row->output_tokens == KV_TOKENS_UNSET)
 		row->output_tokens = (uint32_t)self->params->output;
-	if (!row->named)
-		return;
-	if (json_array_size(self->ids) != wanted)
-		fault_number_of_ids(self, row, wanted);
-	else
-		add_ids(self, row);
+	if (row->named)
+		kv_block_ids_add(self->params, row, self->ids, row->prompt_tokens);
+	if (self->spread != NULL)
+		spread_arrival(self, row);
+}
+
+static void close_block_ids(void *owner)
+{
+	struct block_ids *self = owner;
+
+	if (self->spread != NULL)
+		gsl_rng_free(self->spread);
+	free(self);
 }
 
 /* A key without a name is one that the format does not have. */
@@ -114,9 +133,10 @@ static void add_field(struct block_ids *self, struct kv_field field)
 		self->fields[self->field_count++] = field;
 }
 
-static void fill_fields(struct block_ids *self, const char *const *ignored)
+static void fill_fields(struct block_ids *self, const struct kv_block_id_shape *shape)
 {
 	const struct kv_block_id_params *params = self->params;
+	const char *const *ignored = shape->ignored;
 
 	add_field(self, (struct kv_field){
 		.name = params->time_key, .type = KV_FIELD_TIME, .digits = kv_time_unit_digits(params->unit),
@@ -127,7 +147,8 @@ static void fill_fields(struct block_ids *self, const char *const *ignored)
 		.required = true
 	});
 	add_field(self, (struct kv_field){
-		.name = params->output_key, .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens)
+		.name = params->output_key, .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens),
+		.required = params->output == 0 && !shape->output_optional
 	});
 	add_field(self, (struct kv_field){.name = params->ids_key, .read_json = keep_ids});
 	for (; ignored != NULL && *ignored != NULL; ignored++)
@@ -135,13 +156,18 @@ static void fill_fields(struct block_ids *self, const char *const *ignored)
 }
 
 struct kv_reader *kv_block_ids_open(struct kv_trace *trace, const struct kv_block_id_params *params,
-                                    const char *const *ignored)
+                                    const struct kv_block_id_shape *shape)
 {
 	struct block_ids *self = kv_calloc(1, sizeof *self);
 
 	self->params = params;
-	fill_fields(self, ignored);
-	self->table = (struct kv_table){.fields = self->fields, .finish = finish, .close = free};
+	fill_fields(self, shape);
+	self->table = (struct kv_table){.fields = self->fields, .finish = finish, .close = close_block_ids};
+	if (params->spread > 0) {
+		self->spread = kv_trace_random(trace, "spread");
+		kv_trace_note(trace, "arrivals are spread at random over %g s after the recorded times, as asked",
+		              (double)params->spread / (double)KV_SECOND);
+	}
 	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY);
 	return kv_jsonl_open(trace, &self->table, self);
 }

@@ -14,7 +14,8 @@ struct kv_block_id_params {
 	uint64_t block;
 	uint32_t unit;             /* of KV_TIME_UNITS */
 	uint32_t last;             /* enum kv_last_block */
-	uint64_t output;           /* tokens of rows that do not say */
+	uint64_t output;           /* tokens of rows that do not say; 0 = they have to, or none where they never do */
+	kv_time spread;            /* recorded times are this coarse: requests are spread over as much after them */
 	char time_key[KV_PARAM_TEXT_MAX];
 	char input_key[KV_PARAM_TEXT_MAX];
 	char output_key[KV_PARAM_TEXT_MAX];
@@ -34,6 +35,8 @@ unsigned kv_time_unit_digits(uint32_t unit);
 	KV_BLOCK_ID_PARAM(unit, KV_PARAM_CHOICE, 0, 0, unit_, KV_TIME_UNITS, "unit of the times"), \
 	KV_BLOCK_ID_PARAM(last, KV_PARAM_CHOICE, 0, 0, last_, "ceil|floor", "whether a partial last block has an id"), \
 	KV_BLOCK_ID_PARAM(output, KV_PARAM_UINT, 0, KV_TOKENS_MAX, output_, "tokens", "output of rows without one"), \
+	KV_BLOCK_ID_PARAM(spread, KV_PARAM_TIME, 0, 1e18, "0s", "", \
+	                  "spread requests at random over this time after the recorded one, where clocks are coarse"), \
 	KV_BLOCK_ID_PARAM(time_key, KV_PARAM_TEXT, 0, 0, time_, "", "key of the times; rows without it arrive at 0"), \
 	KV_BLOCK_ID_PARAM(input_key, KV_PARAM_TEXT, 0, 0, "input_length", "", "key of the prompt's tokens"), \
 	KV_BLOCK_ID_PARAM(output_key, KV_PARAM_TEXT, 0, 0, "output_length", "", "key of the output's tokens"), \
@@ -41,9 +44,18 @@ unsigned kv_time_unit_digits(uint32_t unit);
 	{0} \
 }
 
-/* ignored: names of keys that the format knows and has no use for, ended by NULL; may be NULL. */
+/* What formats of this shape differ in beyond parameters. */
+struct kv_block_id_shape {
+	const char *const *ignored;   /* names of keys that are known and of no use, ended by NULL; may be NULL */
+	bool output_optional;         /* rows without outputs are whole */
+};
+
 struct kv_reader *kv_block_ids_open(struct kv_trace *trace, const struct kv_block_id_params *params,
-                                    const char *const *ignored);
+                                    const struct kv_block_id_shape *shape);
+
+/* Appends the ids of the prompt's last `tokens` tokens, which keys of params describe, to the row; marks it where their
+ * number is not what the length says. */
+void kv_block_ids_add(const struct kv_block_id_params *params, struct kv_row *row, const json_t *ids, uint32_t tokens);
 
 /* Whether the file's first line is an object with all these keys, ended by NULL, the last of them a list. */
 bool kv_block_ids_detect(const struct kv_sniff *sniff, const char *const *keys);

@@ -99,8 +99,11 @@ static void take_cell(struct csv_reader *csv, const char *text, size_t length)
 {
 	const struct kv_field *column;
 
-	if (csv->field == 0)
+	if (csv->field == 0) {
 		csv->row = kv_trace_begin(csv->trace, csv->row_line);
+		if (csv->table->begin != NULL)
+			csv->table->begin(csv->owner);
+	}
 	if (csv->field++ >= csv->column_count || csv->row->faulty)
 		return;
 	column = csv->columns[csv->field - 1];

@@ -67,6 +67,7 @@ struct kv_row {
 	uint64_t line;
 	uint64_t index;              /* of the data row in the file, from 0: set by kv_trace_begin */
 	kv_time arrival;             /* on the trace's own clock; KV_TIME_NONE where the file does not say */
+	kv_time moved;               /* what the reader added to the recorded one: its order in the file goes without */
 	kv_time think;               /* between the end of the last row that it depends on and its own arrival */
 	uint64_t *after;             /* indexes of rows before it that must end before it can arrive */
 	size_t after_count, after_capacity;
@@ -143,11 +144,15 @@ struct kv_table {
 	                          one if its first cell is no number */
 	/* CSV: called once with the file's columns in their order there (NULL = unknown). Returns 0 or -1. Or NULL. */
 	int (*header)(void *owner, const struct kv_field *const *columns, size_t count, struct kv_error *err);
+	/* A row begins: forgets what custom fields kept of the one before, which may have been left out. Or NULL. */
+	void (*begin)(void *owner);
 	/* Completes and checks a row before it is accepted; not called for one that is faulty already. May be NULL. */
 	void (*finish)(void *owner, struct kv_row *row);
 	/* CSV: instead of finishing and accepting the row, hands over as many as it stands for. Returns 0, or -1 as
 	 * kv_trace_accept does. May be NULL. */
 	int (*expand)(void *owner, struct kv_row *row);
+	/* JSON lines: instead of all that, hands over as many rows as the object stands for; likewise. May be NULL. */
+	int (*expand_json)(void *owner, const json_t *object, uint64_t line);
 	/* The row has been accepted and not left out. May be NULL. */
 	void (*taken)(void *owner, const struct kv_row *row);
 	void (*close)(void *owner);  /* may be NULL */
@@ -160,6 +165,8 @@ int kv_field_fail_unknown(const struct kv_table *table, const char *what, const 
 /* Each marks the row where the value cannot be used, with the field's name, what was found and what is allowed. */
 void kv_field_read_text(const struct kv_field *field, void *owner, struct kv_row *row, const char *text, size_t length);
 void kv_field_read_json(const struct kv_field *field, void *owner, struct kv_row *row, const json_t *value);
+/* The member of that name of an object that stands for the row, which has to be there. */
+void kv_field_read_member(const struct kv_field *field, struct kv_row *row, const json_t *object);
 
 /* A token count in text, for custom fields; false if the row has been marked. */
 bool kv_row_tokens(struct kv_row *row, const char *field, const char *text, size_t length, uint32_t *out);
@@ -225,6 +232,9 @@ int kv_trace_next_file(struct kv_trace *trace, struct kv_error *err);
 struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line);
 /* Takes the row. Returns 0, or -1 if the reader is to stop: the trace keeps the error. */
 int kv_trace_accept(struct kv_trace *trace);
+/* What begins on this line gives no row: text says what is wrong with it, or is NULL where the format's rules leave it
+ * out. Returns 0 or -1 as kv_trace_accept does. */
+int kv_trace_leave_out(struct kv_trace *trace, uint64_t line, enum kv_fault fault, const char *text);
 /* A random source of the reader's own, seeded for this run; to be freed with gsl_rng_free(). */
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name);
 /* Counts a key that the format does not know; it is not an error. */

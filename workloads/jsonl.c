@@ -83,30 +83,42 @@ static void read_object(struct jsonl_reader *jsonl, struct kv_row *row, json_t *
 		jsonl->table->finish(jsonl->owner, row);
 }
 
+static int accept_row(struct jsonl_reader *jsonl, const struct kv_row *row)
+{
+	if (kv_trace_accept(jsonl->trace) != 0)
+		return -1;
+	if (!row->faulty && jsonl->table->taken != NULL)
+		jsonl->table->taken(jsonl->owner, row);
+	return 0;
+}
+
 static int take_line(struct jsonl_reader *jsonl, const char *text, size_t length)
 {
 	struct kv_row *row;
 	json_error_t error;
 	json_t *object;
+	int status;
 
 	jsonl->line++;
 	if (is_blank(text, length))
 		return 0;
 	row = kv_trace_begin(jsonl->trace, jsonl->line);
+	if (jsonl->table->begin != NULL)
+		jsonl->table->begin(jsonl->owner);
 	kv_json_arena_begin();
 	object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
 	if (object == NULL)
 		fault_json(row, text, length, &error);
 	else if (!json_is_object(object))
 		kv_row_fault(row, KV_FAULT_SYNTAX, "the line is no JSON object; allowed: one JSON object a line");
-	else
+	else if (jsonl->table->expand_json == NULL)
 		read_object(jsonl, row, object);
+	if (row->faulty || jsonl->table->expand_json == NULL)
+		status = accept_row(jsonl, row);
+	else
+		status = jsonl->table->expand_json(jsonl->owner, object, jsonl->line);
 	kv_json_arena_end();
-	if (kv_trace_accept(jsonl->trace) != 0)
-		return -1;
-	if (!row->faulty && jsonl->table->taken != NULL)
-		jsonl->table->taken(jsonl->owner, row);
-	return 0;
+	return status;
 }
 
 static void keep_partial(struct jsonl_reader *jsonl, const char *text, size_t length)

@@ -158,16 +158,6 @@ static void follow(struct kv_row *row, struct thread *thread, const json_t *requ
 		row->think = later(0, t - end);
 }
 
-static void read_tokens(struct kv_row *row, const struct kv_field *field, const json_t *request)
-{
-	const json_t *value = json_object_get(request, field->name);
-
-	if (value != NULL)
-		kv_field_read_json(field, NULL, row, value);
-	else
-		kv_row_fault(row, KV_FAULT_MISSING, "%s: is missing, and every request needs it", field->name);
-}
-
 static int take_request(struct tester *self, struct session *session, struct thread *thread, const json_t *request)
 {
 	struct kv_row *row = kv_trace_begin(self->trace, session->line);
@@ -175,8 +165,8 @@ static int take_request(struct tester *self, struct session *session, struct thr
 	kv_time end = t + read_time(row, request, "api_time");
 
 	row->arrival = session->start + t;
-	read_tokens(row, &prompt_field, request);
-	read_tokens(row, &output_field, request);
+	kv_field_read_member(&prompt_field, row, request);
+	kv_field_read_member(&output_field, row, request);
 	if (thread->last.exists)
 		follow(row, thread, request, t);
 	name_request(session, row);
@@ -215,9 +205,10 @@ enum { DEPTH_MAX = 32 };
 
 static int refuse_depth(struct tester *self, const struct session *session)
 {
-	kv_row_fault(kv_trace_begin(self->trace, session->line), KV_FAULT_SYNTAX,
-	             "requests: sub-agents nested more than %d deep; allowed: fewer", DEPTH_MAX);
-	return kv_trace_accept(self->trace);
+	char text[80];
+
+	snprintf(text, sizeof text, "requests: sub-agents nested more than %d deep; allowed: fewer", DEPTH_MAX);
+	return kv_trace_leave_out(self->trace, session->line, KV_FAULT_SYNTAX, text);
 }
 
 static int take_thread(struct tester *self, struct session *session, struct thread *thread, const json_t *requests,
@@ -259,12 +250,6 @@ static int fail_session(struct tester *self, const json_t *document, uint64_t li
 	return 0;
 }
 
-static int leave_out_empty(struct tester *self, uint64_t line)
-{
-	kv_row_leave_out(kv_trace_begin(self->trace, line), KV_FAULT_EMPTY_SESSION);
-	return kv_trace_accept(self->trace);
-}
-
 static int expand(void *owner, json_t *document, uint64_t line, struct kv_error *err)
 {
 	struct tester *self = owner;
@@ -284,7 +269,7 @@ static int expand(void *owner, json_t *document, uint64_t line, struct kv_error 
 	kv_chains_init(&session.chains, key, block != NULL ? (uint32_t)json_integer_value(block) : 64);
 	status = take_thread(self, &session, &thread, json_object_get(document, "requests"), 0);
 	if (status == 0 && session.requests == 0)
-		status = leave_out_empty(self, line);
+		status = kv_trace_leave_out(self->trace, line, KV_FAULT_EMPTY_SESSION, NULL);
 	free(thread.joins);
 	kv_trace_uneven_blocks(self->trace, session.chains.uneven);
 	kv_chains_fini(&session.chains);

@@ -68,13 +68,17 @@ static void add_ids(const struct llmservingsim *self, struct kv_row *row)
 		kv_row_segment(row, KV_STREAM_PRIVATE, 0, (uint32_t)(row->prompt_tokens % block));
 }
 
+static void begin(void *owner)
+{
+	((struct llmservingsim *)owner)->queued = KV_TIME_NONE;
+}
+
 static void finish(void *owner, struct kv_row *row)
 {
 	struct llmservingsim *self = owner;
 
 	if (self->queued != KV_TIME_NONE && self->params->clock == CLOCK_QUEUED)
 		row->arrival = self->queued;
-	self->queued = KV_TIME_NONE;
 	if (row->named)
 		add_ids(self, row);
 }
@@ -98,7 +102,7 @@ static const struct kv_field fields[] = {
 	{0}
 };
 
-static const struct kv_table table = {.fields = fields, .finish = finish, .close = free};
+static const struct kv_table table = {.fields = fields, .begin = begin, .finish = finish, .close = free};
 
 static const struct kv_param params[] = {
 	{"clock", KV_PARAM_CHOICE, offsetof(struct llmservingsim_params, clock), 0, 0, "queued", "queued|arrival",
@@ -122,7 +126,6 @@ static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct
 
 	(void)err;
 	self->params = values;
-	self->queued = KV_TIME_NONE;
 	if (json_object_get(sniff->json, "arrival_time_ns") == NULL)
 		flags |= KV_TRACE_CLOCK_FROM_FIRST;
 	if (json_object_get(sniff->json, "prompt_full_block_ids") != NULL)

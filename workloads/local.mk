@@ -1,12 +1,16 @@
 # Workloads: one file a trace format, registry.c the one list of them; samples/ ships small traces.
 libkvsim_a_SOURCES += \
+	%D%/aibrix.c \
+	%D%/aiperf.c \
 	%D%/arrivals.c %D%/arrivals.h \
 	%D%/azure.c \
 	%D%/bailian.c \
+	%D%/blis.c \
 	%D%/block_ids.c %D%/block_ids.h \
 	%D%/block_watch.c %D%/block_watch.h \
 	%D%/burstgpt.c \
 	%D%/chains.c %D%/chains.h \
+	%D%/copilot.c \
 	%D%/csv.c %D%/csv.h \
 	%D%/dependents.c %D%/dependents.h \
 	%D%/document.c %D%/document.h \
@@ -23,6 +27,7 @@ libkvsim_a_SOURCES += \
 	%D%/kvsim.c \
 	%D%/lengths.c \
 	%D%/llmservingsim.c \
+	%D%/llmservingsim_sessions.c \
 	%D%/load.c %D%/load.h \
 	%D%/mooncake.c \
 	%D%/number.c %D%/number.h \

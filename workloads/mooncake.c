@@ -12,7 +12,8 @@ static bool detect(const struct kv_sniff *sniff)
 {
 	static const char *const keys[] = {"timestamp", "input_length", "output_length", "hash_ids", NULL};
 
-	return json_object_get(sniff->json, "chat_id") == NULL && kv_block_ids_detect(sniff, keys);
+	return json_object_get(sniff->json, "chat_id") == NULL && json_object_get(sniff->json, "session_id") == NULL &&
+	       json_object_get(sniff->json, "delay") == NULL && kv_block_ids_detect(sniff, keys);
 }
 
 static struct kv_reader *open_mooncake(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -20,7 +21,7 @@ static struct kv_reader *open_mooncake(struct kv_trace *trace, const struct kv_s
 {
 	(void)sniff;
 	(void)err;
-	return kv_block_ids_open(trace, values, NULL);
+	return kv_block_ids_open(trace, values, &(struct kv_block_id_shape){0});
 }
 
 const struct kv_format kv_format_mooncake = {
@@ -31,7 +32,8 @@ const struct kv_format kv_format_mooncake = {
 	         "are global and keep 64 bits; one that is partial in one row and full in another agrees as far as "
 	         "both go, is counted and warned of, as is one that stands behind two different ids. Rows are whole "
 	         "requests: earlier turns are inside. Rows without hash_ids are unique prompts; a row without prompt "
-	         "tokens is an error.",
+	         "tokens is an error. The clock of the conversation trace steps by 3 s: spread=3s draws a time within "
+	         "them, with the run's seed, before anything is said of waiting times.",
 	.detect = detect,
 	.open = open_mooncake,
 	.params_size = sizeof(struct kv_block_id_params),

@@ -322,6 +322,16 @@ void kv_field_read_json(const struct kv_field *field, void *owner, struct kv_row
 	}
 }
 
+void kv_field_read_member(const struct kv_field *field, struct kv_row *row, const json_t *object)
+{
+	const json_t *value = json_object_get(object, field->name);
+
+	if (value != NULL && !json_is_null(value))
+		kv_field_read_json(field, NULL, row, value);
+	else
+		kv_row_fault(row, KV_FAULT_MISSING, "%s: is missing, and every request needs it", field->name);
+}
+
 const struct kv_field *kv_field_find(const struct kv_table *table, const char *name)
 {
 	for (const struct kv_field *field = table->fields; field->name != NULL; field++)

@@ -22,7 +22,8 @@ static struct kv_reader *open_offline(struct kv_trace *trace, const struct kv_sn
 {
 	(void)sniff;
 	(void)err;
-	return kv_block_ids_open(trace, values, ignored);
+	return kv_block_ids_open(trace, values,
+	                         &(struct kv_block_id_shape){.ignored = ignored, .output_optional = true});
 }
 
 const struct kv_format kv_format_servegen_offline = {

@@ -68,7 +68,7 @@ static uint32_t keep_context(const struct kv_session *session, struct kv_row *ro
 	return tokens;
 }
 
-void kv_session_fill(const struct kv_session *session, struct kv_row *row, uint32_t kept, uint32_t added)
+void kv_session_begin(const struct kv_session *session, struct kv_row *row, uint32_t kept, uint32_t added)
 {
 	char text[NAME_MAX_BYTES];
 	size_t length = print_name(session, "", text);
@@ -82,9 +82,26 @@ void kv_session_fill(const struct kv_session *session, struct kv_row *row, uint3
 	row->named = true;
 	row->prompt_tokens = kept + added;
 	add_named(session, row, "/earlier", keep_context(session, row, kept));
+}
+
+void kv_session_add(const struct kv_session *session, struct kv_row *row, uint32_t added)
+{
 	add_named(session, row, "/input", added);
+}
+
+void kv_session_follow(const struct kv_session *session, struct kv_row *row)
+{
 	if (session->rounds > 0)
 		kv_row_depend(row, session->last_index, session->root);
+}
+
+void kv_session_fill(const struct kv_session *session, struct kv_row *row, uint32_t kept, uint32_t added)
+{
+	kv_session_begin(session, row, kept, added);
+	if (row->faulty)
+		return;
+	kv_session_add(session, row, added);
+	kv_session_follow(session, row);
 }
 
 void kv_session_take(struct kv_session *session, const struct kv_row *row)

@@ -36,6 +36,11 @@ struct kv_session *kv_sessions_find(struct kv_sessions *sessions, const char *na
  * `added` new ones, and it depends on the round before. Where more is kept than there is, the rest is content of the
  * session's own. prompt_tokens is set; output_tokens must be. */
 void kv_session_fill(const struct kv_session *session, struct kv_row *row, uint32_t kept, uint32_t added);
+/* The steps of that, for rows whose new content has names of its own or that do not wait: all but the new content,
+ * which is to be added; the new content; what it depends on. */
+void kv_session_begin(const struct kv_session *session, struct kv_row *row, uint32_t kept, uint32_t added);
+void kv_session_add(const struct kv_session *session, struct kv_row *row, uint32_t added);
+void kv_session_follow(const struct kv_session *session, struct kv_row *row);
 /* The row has been taken: it is the session's last round now. */
 void kv_session_take(struct kv_session *session, const struct kv_row *row);
 

@@ -113,6 +113,7 @@ struct kv_row *kv_trace_begin(struct kv_trace *trace, uint64_t line)
 	row->line = line;
 	row->index = trace->next_index;
 	row->arrival = KV_TIME_NONE;
+	row->moved = 0;
 	row->think = 0;
 	row->after_count = 0;
 	row->retrieval = 0;
@@ -213,10 +214,10 @@ static int enqueue(struct kv_trace *trace)
 		fault_too_late(trace);
 		return reject(trace);
 	}
-	if (row->arrival < trace->latest)
+	if (row->arrival - row->moved < trace->latest)
 		trace->counts.out_of_order++;
 	else
-		trace->latest = row->arrival;
+		trace->latest = row->arrival - row->moved;
 	return 0;
 }
 
@@ -300,6 +301,17 @@ int kv_trace_accept(struct kv_trace *trace)
 	if (trace->tap != NULL)
 		return pass_to_tap(trace);
 	return row->after_count > 0 ? await(trace) : enqueue(trace);
+}
+
+int kv_trace_leave_out(struct kv_trace *trace, uint64_t line, enum kv_fault fault, const char *text)
+{
+	struct kv_row *row = kv_trace_begin(trace, line);
+
+	if (text != NULL)
+		kv_row_fault(row, fault, "%s", text);
+	else
+		kv_row_leave_out(row, fault);
+	return kv_trace_accept(trace);
 }
 
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name)

@@ -95,8 +95,8 @@ unsigned kv_trace_flags(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */
 bool kv_trace_has_prefix_identity(const struct kv_trace *trace);
 /* A sentence for the user, from the first (0) on; NULL behind the last. What the reader notes, and once all has been
- * read what is doubtful: a trace that lasts about a thousand times too long or too short for its number of requests, as when
- * milliseconds are taken for seconds; block ids that are no chain hashes of blocks of this size. */
+ * read what is doubtful: a trace that lasts about a thousand times too long or too short for its number of requests, as
+ * when milliseconds are taken for seconds; block ids that are no chain hashes of blocks of this size. */
 const char *kv_trace_remark(struct kv_trace *trace, size_t number);
 /* See kv_input_fingerprint: reads the rest of the file; no request can be had afterwards. */
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err);

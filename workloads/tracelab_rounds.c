@@ -111,8 +111,10 @@ static void finish(void *owner, struct kv_row *row)
 	kv_session_fill(session, row, self->kept, self->total - self->kept);
 }
 
-static void forget_times(struct rounds *self)
+static void begin(void *owner)
 {
+	struct rounds *self = owner;
+
 	self->sent = self->answered = KV_TIME_NONE;
 }
 
@@ -122,7 +124,6 @@ static void take(void *owner, const struct kv_row *row)
 
 	kv_session_take(self->session, row);
 	self->session->last_end = self->answered;
-	forget_times(self);
 }
 
 static void close_rounds(void *owner)
@@ -142,7 +143,9 @@ static const struct kv_field fields[] = {
 	{0}
 };
 
-static const struct kv_table table = {.fields = fields, .finish = finish, .taken = take, .close = close_rounds};
+static const struct kv_table table = {
+	.fields = fields, .begin = begin, .finish = finish, .taken = take, .close = close_rounds
+};
 
 static const struct kv_param params[] = {
 	{"stagger", KV_PARAM_TIME, offsetof(struct rounds_params, stagger), 0, 1e18, "0s", "",
@@ -164,7 +167,6 @@ static struct kv_reader *open_rounds(struct kv_trace *trace, const struct kv_sni
 	(void)sniff;
 	self->params = values;
 	(void)err;
-	forget_times(self);
 	kv_trace_declare(trace, KV_TRACE_DEPENDENT | KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS);
 	return kv_jsonl_open(trace, &table, self);
 }

@@ -20,7 +20,7 @@ static struct kv_reader *open_timed(struct kv_trace *trace, const struct kv_snif
 {
 	(void)sniff;
 	(void)err;
-	return kv_block_ids_open(trace, values, NULL);
+	return kv_block_ids_open(trace, values, &(struct kv_block_id_shape){0});
 }
 
 const struct kv_format kv_format_vllm_timed = {
