@@ -98,13 +98,13 @@ static void put_edge(struct kv_chrome_trace *trace, const char *name, const char
 
 void kv_chrome_trace_event(struct kv_chrome_trace *trace, const struct kv_event *event)
 {
-	bool resumed = event->kind == KV_EVENT_ADMIT && strcmp(event->detail, "resume") == 0;
+	bool resumed = event->kind == KV_EVENT_ADMIT && strcmp(event->detail, "first") != 0;
 
 	if (event->kind == KV_EVENT_PREEMPT && begin_row(trace, "preemption", "i", ENGINE, event->time)) {
 		kv_json_string(&trace->json, "s", "p");
 		kv_json_begin_object(&trace->json, "args");
 		kv_json_u64(&trace->json, "request", event->request);
-		kv_json_u64(&trace->json, "tokens given up", event->tokens);
+		kv_json_u64(&trace->json, "computed tokens", event->tokens);
 		kv_json_end_object(&trace->json);
 		end_row(trace);
 	}

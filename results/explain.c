@@ -302,6 +302,12 @@ static void add_preemptions(const json_t *facts, json_t *finding)
 {
 	double preemptions = kv_facts_number(facts, "kvsim/preemptions");
 
+	double swaps = kv_facts_number(facts, "kvsim/swap/preemptions_by_swap");
+
+	if (swaps > 0)
+		say(finding, "evidence", "%.0f preemption%s went to host memory and back: copies took %.2f s of the steps.", swaps,
+		    swaps == 1 ? "" : "s", kv_facts_number(facts, "kvsim/swap/copy_s"));
+	preemptions -= swaps;
 	if (preemptions > 0)
 		say(finding, "evidence", "%.0f preemption%s threw away %.0f computed tokens.", preemptions, preemptions == 1 ? "" : "s",
 		    kv_facts_number(facts, "kvsim/recomputed_tokens"));

@@ -209,6 +209,36 @@ static void set_counters(json_t *object, const struct kv_summary *summary)
 	set_count(object, "preemptions", counters->preemptions);
 }
 
+/* Bytes and blocks are of one rank. */
+static void set_swap(json_t *object, const struct kv_summary *summary, const struct kv_run_info *info)
+{
+	const struct kv_swap_state *counters = &summary->counters.swap;
+	const struct kv_level_sums *levels = &summary->levels;
+	uint64_t bytes = info->swap.block_bytes;
+	json_t *swap;
+
+	if (info->swap.blocks == 0)
+		return;
+	swap = add_object(object, "swap");
+	set_count(swap, "space_blocks", info->swap.blocks);
+	set_count(swap, "space_bytes", info->swap.blocks * bytes);
+	set_count(swap, "bandwidth_bytes_per_s", info->swap.bandwidth);
+	set_count(swap, "preemptions_by_swap", counters->outs);
+	set_count(swap, "preemptions_by_recompute", counters->host_full);
+	set_count(swap, "returns", counters->ins);
+	set_count(swap, "out_blocks", counters->blocks_out);
+	set_count(swap, "in_blocks", counters->blocks_in);
+	set_count(swap, "found_blocks", counters->blocks_found);
+	set_count(swap, "dropped_blocks", counters->blocks_lost);
+	set_count(swap, "out_bytes", counters->blocks_out * bytes);
+	set_count(swap, "in_bytes", counters->blocks_in * bytes);
+	set_seconds(swap, "copy_s", (kv_time)counters->ns);
+	set_count(swap, "peak_blocks", levels->max[KV_LEVEL_HOST]);
+	set_real(swap, "mean_blocks", kv_level_mean(levels, KV_LEVEL_HOST));
+	set_count(swap, "peak_swapped", levels->max[KV_LEVEL_SWAPPED]);
+	set_real(swap, "mean_swapped", kv_level_mean(levels, KV_LEVEL_SWAPPED));
+}
+
 static void set_occupancy(json_t *object, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	const struct kv_level_sums *levels = &summary->levels;
@@ -517,6 +547,7 @@ json_t *kv_facts_build(const struct kv_summary *summary, struct kv_insight *insi
 	set_engine(kvsim, info);
 	set_fates(kvsim, summary);
 	set_counters(kvsim, summary);
+	set_swap(kvsim, summary, info);
 	set_occupancy(kvsim, summary, info);
 	set_requests(kvsim, summary);
 	set_concurrency(kvsim, summary, info);

@@ -19,7 +19,9 @@ enum kv_level {
 	KV_LEVEL_RUNNING,   /* requests, as are the next two */
 	KV_LEVEL_IN_FLIGHT,
 	KV_LEVEL_WAITING,   /* one for each enum kv_waiting_reason */
-	KV_LEVEL_BOUND = KV_LEVEL_WAITING + KV_WAIT_REASONS,  /* 1 while the queue waits for this resource, else 0 */
+	KV_LEVEL_SWAPPED = KV_LEVEL_WAITING + KV_WAIT_REASONS,  /* of the waiting requests, swapped out */
+	KV_LEVEL_HOST,      /* blocks of host memory that they hold */
+	KV_LEVEL_BOUND,     /* 1 while the queue waits for this resource, else 0 */
 	KV_LEVELS = KV_LEVEL_BOUND + KV_WAIT_RESOURCES
 };
 
@@ -79,6 +81,8 @@ static inline void kv_level_sums_add(struct kv_level_sums *sums, const struct kv
 	}
 	for (int i = 0; i < KV_WAIT_REASONS; i++)
 		kv_level_sums_put(sums, KV_LEVEL_WAITING + i, state->waiting[i], ns);
+	kv_level_sums_put(sums, KV_LEVEL_SWAPPED, state->swap.requests, ns);
+	kv_level_sums_put(sums, KV_LEVEL_HOST, state->swap.blocks, ns);
 	for (int i = 0; i < KV_WAIT_RESOURCES; i++)
 		kv_level_sums_put(sums, KV_LEVEL_BOUND + i, state->waiting[i] > 0, ns);
 }

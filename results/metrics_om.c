@@ -351,6 +351,12 @@ static void write_gauges(const struct writer *w)
 	write_level(w, "vllm:kv_cache_usage_perc", "", KV_LEVEL_PINNED, pool);
 	write_family(w, "vllm:gpu_cache_usage_perc", "gauge", "The same under its older name");
 	write_level(w, "vllm:gpu_cache_usage_perc", "", KV_LEVEL_PINNED, pool);
+	if (info->swap.blocks > 0) {
+		write_family(w, "vllm:num_requests_swapped", "gauge", "Waiting requests whose KV is in host memory");
+		write_level(w, "vllm:num_requests_swapped", "", KV_LEVEL_SWAPPED, 1);
+		write_family(w, "vllm:cpu_cache_usage_perc", "gauge", "Part of host memory that they hold, 0 to 1");
+		write_level(w, "vllm:cpu_cache_usage_perc", "", KV_LEVEL_HOST, (double)info->swap.blocks);
+	}
 	write_family(w, "kvsim:kv_blocks", "gauge", "Blocks of the pool by state");
 	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
 		snprintf(more, sizeof more, ",state=\"%s\"", states[i].state);

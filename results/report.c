@@ -414,6 +414,15 @@ static void put_misses(struct kv_output *out, const json_t *facts)
 	}
 	put_fact_row(out, facts, "Evicted blocks", "kvsim/evicted_blocks", 0);
 	put_fact_row(out, facts, "Preemptions", "kvsim/preemptions", 0);
+	if (kv_facts_at(facts, "kvsim/swap") != NULL) {
+		put_fact_row(out, facts, "  by swap to host memory", "kvsim/swap/preemptions_by_swap", 0);
+		put_fact_row(out, facts, "  by recompute, host memory full", "kvsim/swap/preemptions_by_recompute", 0);
+		put_fact_row(out, facts, "Blocks copied to host memory", "kvsim/swap/out_blocks", 0);
+		put_fact_row(out, facts, "Blocks copied back", "kvsim/swap/in_blocks", 0);
+		put_fact_row(out, facts, "Seconds that copies added to steps", "kvsim/swap/copy_s", 3);
+		put_fact_row(out, facts, "Blocks of host memory at the peak", "kvsim/swap/peak_blocks", 0);
+		put_fact_row(out, facts, "Blocks of host memory", "kvsim/swap/space_blocks", 0);
+	}
 	put_fact_row(out, facts, "Tokens computed again after preemptions", "kvsim/recomputed_tokens", 0);
 	end_table(out);
 }

@@ -11,8 +11,8 @@ void kv_requests_csv_header(struct kv_output *out)
 {
 	kv_output_text(out, "request_id,tenant,status,reason,arrival_s,sent_s,queued_s,admitted_s,first_token_s,finish_s,"
 	                    "prompt_tokens,output_tokens,cached_tokens,external_tokens,computed_tokens,recomputed_tokens,"
-	                    "preemptions,preempted_s,client_wait_s,retrieval_s,frontend_s,queue_s,prefill_s,ttft_s,tpot_s,"
-	                    "e2e_s,block_seconds,miss_reason\n");
+	                    "preemptions,swaps,preempted_s,swapped_s,client_wait_s,retrieval_s,frontend_s,queue_s,prefill_s,"
+	                    "ttft_s,tpot_s,e2e_s,block_seconds,miss_reason\n");
 }
 
 static char *put_word(char *p, const char *word)
@@ -47,12 +47,14 @@ static char *put_tokens(char *p, const struct kv_request_record *r)
 	p = kv_csv_u64(p, r->external_tokens);
 	p = kv_csv_u64(p, r->computed_tokens);
 	p = kv_csv_u64(p, r->recomputed_tokens);
-	return kv_csv_u64(p, r->preemptions);
+	p = kv_csv_u64(p, r->preemptions);
+	return kv_csv_u64(p, r->swaps);
 }
 
 static char *put_parts(char *p, const struct kv_request_record *r)
 {
 	p = kv_csv_seconds(p, r->preempted);
+	p = kv_csv_seconds(p, r->swapped);
 	p = kv_csv_seconds(p, between(r->arrival, r->sent));
 	p = kv_csv_seconds(p, r->queued == KV_TIME_NONE ? KV_TIME_NONE : r->retrieval);
 	p = kv_csv_seconds(p, r->queued == KV_TIME_NONE ? KV_TIME_NONE : r->frontend);

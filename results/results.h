@@ -20,6 +20,7 @@
 #include "sim/base/error.h"
 #include "sim/base/units.h"
 #include "sim/engine/simulation.h"
+#include "sim/engine_config.h"
 #include "sim/record.h"
 
 /* --write. The manifest is always written: it is what makes a folder recognisable as ours. */
@@ -99,6 +100,7 @@ struct kv_run_info {
 	uint64_t kv_bytes_per_token; /* per rank, growing part */
 	uint64_t kv_cache_bytes;     /* per rank */
 	uint32_t max_model_len;
+	struct kv_swap_space swap;   /* blocks 0: no preemption swaps */
 	const char *pool_source;     /* how the pool was sized, in a few words */
 	const struct kv_run_budget_line *budget;
 	size_t budget_count;

@@ -219,6 +219,18 @@ static void take_stats(const struct kv_distribution *d, const struct kv_results_
 		stats->percentile[i] /= unit;
 }
 
+static void subtract_swap(struct kv_swap_state *counters, const struct kv_swap_state *before)
+{
+	counters->outs -= before->outs;
+	counters->ins -= before->ins;
+	counters->host_full -= before->host_full;
+	counters->blocks_out -= before->blocks_out;
+	counters->blocks_in -= before->blocks_in;
+	counters->blocks_found -= before->blocks_found;
+	counters->blocks_lost -= before->blocks_lost;
+	counters->ns -= before->ns;
+}
+
 static void subtract_counters(struct kv_state *counters, const struct kv_state *before)
 {
 	counters->arrivals -= before->arrivals;
@@ -234,6 +246,7 @@ static void subtract_counters(struct kv_state *counters, const struct kv_state *
 	counters->hit_tokens -= before->hit_tokens;
 	counters->readmission_queried_tokens -= before->readmission_queried_tokens;
 	counters->readmission_hit_tokens -= before->readmission_hit_tokens;
+	subtract_swap(&counters->swap, &before->swap);
 }
 
 void kv_summary_finish(struct kv_summary *summary, const struct kv_run_outcome *outcome)

@@ -199,6 +199,30 @@ static void write_concurrency(struct kv_output *out, const struct kv_summary *su
 		kv_output_text(out, "  more than the mean length: reserved or wasted slots, or long requests stay longer\n");
 }
 
+static void write_copies(struct kv_output *out, const char *label, uint64_t blocks, uint64_t block_bytes)
+{
+	char bytes[KV_QUANTITY_MAX];
+
+	kv_output_printf(out, "%-40s %-10llu %s a rank\n", label, (unsigned long long)blocks,
+	                 kv_format_bytes_short((int64_t)(blocks * block_bytes), bytes));
+}
+
+static void write_swap(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
+{
+	const struct kv_swap_state *counters = &summary->counters.swap;
+
+	if (info->swap.blocks == 0)
+		return;
+	write_count(out, "  by swap to host memory:", counters->outs);
+	write_count(out, "  by recompute, host memory full:", counters->host_full);
+	write_copies(out, "Blocks copied out:", counters->blocks_out, info->swap.block_bytes);
+	write_copies(out, "Blocks copied back:", counters->blocks_in, info->swap.block_bytes);
+	write_count(out, "Blocks found cached at the return:", counters->blocks_found);
+	write_number(out, "Time of copies (s):", (double)counters->ns / (double)KV_SECOND);
+	kv_output_printf(out, "%-40s %-10llu of %llu\n", "Blocks of host memory at the peak:",
+	                 (unsigned long long)summary->levels.max[KV_LEVEL_HOST], (unsigned long long)info->swap.blocks);
+}
+
 static void write_cache(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	const struct kv_state *counters = &summary->counters;
@@ -216,6 +240,7 @@ static void write_cache(struct kv_output *out, const struct kv_summary *summary,
 		kv_output_text(out, "The trace does not say what prompts share: hits are not to be expected.\n");
 	write_count(out, "Evicted blocks:", counters->evicted_blocks);
 	write_count(out, "Preemptions:", counters->preemptions);
+	write_swap(out, summary, info);
 	write_count(out, "Recomputed tokens:", summary->recomputed_tokens);
 	write_count(out, "Engine steps:", counters->steps);
 }

@@ -39,6 +39,7 @@ static void write_header(struct kv_output *out)
 	for (int i = 0; i < KV_WAIT_REASONS; i++)
 		kv_output_printf(out, ",waiting_%s_mean,waiting_%s_max", kv_waiting_reason_name(i),
 		                 kv_waiting_reason_name(i));
+	kv_output_text(out, ",swapped_mean,swapped_max,host_blocks_mean,host_blocks_max");
 	kv_output_text(out, ",arrivals,finishes,refusals,drops,preemptions,evicted_blocks,prefill_tokens,decode_tokens,"
 	                    "hit_tokens,queried_tokens,pinned_block_seconds\n");
 }

@@ -44,6 +44,7 @@ KV_CLI_TESTS = \
 	%D%/cli/run.sh \
 	%D%/cli/size.sh \
 	%D%/cli/step_time.sh \
+	%D%/cli/swap.sh \
 	%D%/cli/trace_cache.sh \
 	%D%/cli/trace_convert.sh \
 	%D%/cli/trace_info.sh \
@@ -81,6 +82,9 @@ TESTS += $(KV_CHECK_TESTS)
 
 KV_CHECK_TESTS += test_pool
 test_pool_SOURCES = %D%/test_pool.c %D%/support.h
+
+KV_CHECK_TESTS += test_swap
+test_swap_SOURCES = %D%/test_swap.c %D%/support.h
 
 KV_CHECK_TESTS += test_structures
 test_structures_SOURCES = %D%/test_structures.c %D%/support.h

@@ -306,6 +306,20 @@ static bool check_records(const struct run_log *log, char *text, size_t size)
 	return false;
 }
 
+static bool check_swapped(const struct run_log *log, char *text, size_t size)
+{
+	kv_integral told = 0, swapped = 0;
+
+	for (size_t i = 0; i < log->record_count; i++)
+		told += (kv_integral)log->records[i].swapped;
+	for (size_t i = 0; i < log->state_count; i++)
+		swapped += (kv_integral)(log->states[i].until - log->states[i].from) * log->states[i].state.swap.requests;
+	if (told == swapped)
+		return true;
+	snprintf(text, size, "request nanoseconds: %llu told, %llu swapped out", u((uint64_t)told), u((uint64_t)swapped));
+	return false;
+}
+
 static bool check_times(const struct run_log *log, char *text, size_t size)
 {
 	for (size_t i = 0; i < log->record_count; i++) {
@@ -370,6 +384,6 @@ static bool check_steps(const struct run_log *log, char *text, size_t size)
 
 bool run_log_consistent(const struct run_log *log, char *text, size_t size)
 {
-	return check_records(log, text, size) && check_times(log, text, size) &&
+	return check_records(log, text, size) && check_swapped(log, text, size) && check_times(log, text, size) &&
 	       check_computed(log, text, size) && check_states(log, text, size) && check_steps(log, text, size);
 }

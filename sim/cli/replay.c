@@ -226,6 +226,7 @@ static void fill_pool(struct run *run)
 	info->block_bytes = budget->layout.page_bytes;
 	info->kv_bytes_per_token = budget->layout.growing_bytes;
 	info->kv_cache_bytes = budget->num_blocks * budget->layout.page_bytes;
+	info->swap = run->deployment.config.swap;
 	info->pool_source = s->engine.num_gpu_blocks_override > 0 ? "num_gpu_blocks_override" :
 	                    s->engine.kv_cache_memory_bytes > 0 ? "kv_cache_memory_bytes" : "memory budget";
 }
