@@ -19,11 +19,17 @@ static void write_quoted(struct kv_output *out, const char *text)
 	free(quoted);
 }
 
+static int is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Readers strip blanks around fields that are not quoted. */
 void kv_csv_text(struct kv_output *out, const char *text)
 {
 	size_t plain = strcspn(text, ",\"\r\n");
 
-	if (text[plain] == '\0' && text[0] != ' ')
+	if (text[plain] == '\0' && (plain == 0 || (!is_blank(text[0]) && !is_blank(text[plain - 1]))))
 		kv_output_bytes(out, text, plain);
 	else
 		write_quoted(out, text);

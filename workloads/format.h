@@ -255,6 +255,8 @@ enum {
 
 /* What holds for the whole file: any of the above. */
 void kv_trace_declare(struct kv_trace *trace, unsigned flags);
+/* A native file has this column, behind those declared before; the name is kept as it is. */
+void kv_trace_declare_column(struct kv_trace *trace, const char *name);
 /* Fails with the file's name and a line in front: for what is wrong with the file as a whole. */
 int kv_trace_fail(struct kv_trace *trace, struct kv_error *err, uint64_t line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

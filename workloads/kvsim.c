@@ -382,6 +382,8 @@ static int check_header(void *owner, const struct kv_field *const *columns, size
 	kv_trace_declare(native->trace, KV_TRACE_ANY_COLUMN | (native->dependencies ? KV_TRACE_DEPENDENT : 0) |
 	                 (prompt ? KV_TRACE_NAMEABLE_OUTPUTS : 0) | (prompt || content ? KV_TRACE_PREFIX_IDENTITY : 0));
 	native->explicit_ids = native->dependencies || has_column(columns, count, "request_id");
+	for (size_t i = 0; i < count; i++)
+		kv_trace_declare_column(native->trace, columns[i]->name);
 	return 0;
 }
 

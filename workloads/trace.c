@@ -33,6 +33,7 @@ struct kv_trace {
 	bool stopped;
 	unsigned flags;                 /* that the reader declared */
 	struct kv_remarks notes;        /* of the reader */
+	struct kv_names columns;        /* likewise */
 	struct kv_row row;
 	uint64_t next_index;
 	struct kv_block_watch blocks;
@@ -348,6 +349,14 @@ bool kv_trace_is_satisfied(const struct kv_trace *trace)
 void kv_trace_declare(struct kv_trace *trace, unsigned flags)
 {
 	trace->flags = flags;
+}
+
+void kv_trace_declare_column(struct kv_trace *trace, const char *name)
+{
+	struct kv_names *columns = &trace->columns;
+
+	columns->name = kv_grow(columns->name, &columns->capacity, columns->count + 1, sizeof *columns->name);
+	columns->name[columns->count++] = name;
 }
 
 /* --- the source --------------------------------------------------------------------------------------------------- */
@@ -728,6 +737,7 @@ void kv_trace_close(struct kv_trace *trace)
 	kv_window_fini(&trace->window);
 	kv_block_watch_fini(&trace->blocks);
 	kv_remarks_fini(&trace->notes);
+	free(trace->columns.name);
 	if (trace->gaps != NULL)
 		gsl_rng_free(trace->gaps);
 	free(trace->params);
@@ -764,6 +774,11 @@ const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace)
 const struct kv_format *kv_trace_format(const struct kv_trace *trace)
 {
 	return trace->format;
+}
+
+const struct kv_names *kv_trace_columns(const struct kv_trace *trace)
+{
+	return &trace->columns;
 }
 
 unsigned kv_trace_flags(const struct kv_trace *trace)

@@ -90,6 +90,14 @@ struct kv_source *kv_trace_source(struct kv_trace *trace);
 double kv_trace_fraction(const struct kv_trace *trace);
 const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace);
 const struct kv_format *kv_trace_format(const struct kv_trace *trace);
+/* Names of columns. */
+struct kv_names {
+	const char **name;
+	size_t count, capacity;
+};
+
+/* Of a native CSV file, in its order; none in other files. */
+const struct kv_names *kv_trace_columns(const struct kv_trace *trace);
 /* Any of KV_TRACE_*: what the reader declared. */
 unsigned kv_trace_flags(const struct kv_trace *trace);
 /* Whether the format says which prompts share content. If not, every prompt is unique. */

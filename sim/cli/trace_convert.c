@@ -29,7 +29,9 @@ struct buffer {
 struct converter {
 	struct kv_trace_tap tap;
 	struct kv_output *out;
-	unsigned columns;
+	const struct kv_trace_options *options;
+	struct kv_trace_layout layout;
+	bool keeps_ids;      /* prompts or rows refer to them */
 	struct buffer ids; /* of all rows so far, each with its end; only where prompts or rows refer to them */
 	struct kv_ids by_hash;      /* name hash of an id to its number */
 	size_t *starts;             /* of each id, by number */
@@ -95,7 +97,7 @@ static bool append_name(struct converter *self, const struct kv_row *row, size_t
 
 	if (name.length == 0 || memchr(kv_row_string(row, name), ' ', name.length) != NULL)
 		return false;
-	append(&self->prompt, "%s%s", row->segments[at].kind == KV_STREAM_OUTPUT ? "@" : "", kv_row_string(row, name));
+	append(&self->prompt, "%s", kv_row_string(row, name));
 	return true;
 }
 
@@ -117,9 +119,10 @@ static int append_segment(struct converter *self, const struct kv_row *row, size
 
 	if (at > 0)
 		append(&self->prompt, " ");
-	if (!append_name(self, row, at)) {
-		if (segment->kind == KV_STREAM_OUTPUT && append_output(self, row, at, err) != 0)
+	if (segment->kind == KV_STREAM_OUTPUT) {
+		if (append_output(self, row, at, err) != 0)
 			return -1;
+	} else if (!append_name(self, row, at)) {
 		if (segment->kind == KV_STREAM_NAMED)
 			append(&self->prompt, "n%016" PRIx64, segment->stream);
 		if (segment->kind == KV_STREAM_BLOCK)
@@ -157,9 +160,9 @@ static int write_row(struct kv_trace_tap *tap, const struct kv_row *row, struct 
 			return -1;
 	if (append_after(self, row, err) != 0)
 		return -1;
-	if (self->columns & (KV_WRITE_PROMPT | KV_WRITE_AFTER))
+	if (self->keeps_ids)
 		remember_id(self, row);
-	kv_trace_write_line(self->out, self->columns, &(struct kv_trace_line){
+	kv_trace_write_line(self->out, &self->layout, &(struct kv_trace_line){
 		.arrival = row->arrival, .id = row->id.length > 0 ? kv_row_string(row, row->id) : NULL,
 		.index = row->index,
 		.prompt = self->prompt.text, .prompt_tokens = row->prompt_tokens, .output_tokens = row->output_tokens,
@@ -172,19 +175,48 @@ static int write_row(struct kv_trace_tap *tap, const struct kv_row *row, struct 
 	return 0;
 }
 
+static void add_columns(struct kv_trace_layout *layout, enum kv_trace_column first, enum kv_trace_column last)
+{
+	for (int column = (int)first; column <= (int)last; column++)
+		kv_trace_layout_add(layout, (enum kv_trace_column)column);
+}
+
+/* What a reader of that format may have said of rows. */
+static void lay_out(struct kv_trace_layout *layout, unsigned flags)
+{
+	add_columns(layout, KV_COLUMN_ARRIVAL, KV_COLUMN_OUTPUT_TOKENS);
+	if (flags & KV_TRACE_PREFIX_IDENTITY)
+		kv_trace_layout_add(layout, flags & KV_TRACE_NAMEABLE_OUTPUTS ? KV_COLUMN_PROMPT : KV_COLUMN_CONTENT);
+	if (flags & KV_TRACE_ANY_COLUMN)
+		add_columns(layout, KV_COLUMN_MAX_TOKENS, KV_COLUMN_DEADLINE);
+	if (flags & KV_TRACE_DEPENDENT)
+		add_columns(layout, KV_COLUMN_AFTER, KV_COLUMN_THINK);
+}
+
+/* The columns of a native file stay as they are. Rows that may be left out would change the default names of those after
+ * them, so that names are written then. */
+static void keep_columns(const struct converter *self, struct kv_trace_layout *layout, const struct kv_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		kv_trace_layout_add(layout, kv_trace_column_find(names->name[i]));
+	if (!kv_trace_layout_has(layout, KV_COLUMN_ID) &&
+	    (self->options->skip_bad_rows || self->options->first_row > 0))
+		kv_trace_layout_add(layout, KV_COLUMN_ID);
+}
+
 static int begin(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_error *err)
 {
 	struct converter *self = (struct converter *)tap;
-	unsigned flags = kv_trace_flags(trace);
+	const struct kv_names *names = kv_trace_columns(trace);
 
 	(void)err;
-	if (flags & KV_TRACE_PREFIX_IDENTITY)
-		self->columns |= flags & KV_TRACE_NAMEABLE_OUTPUTS ? KV_WRITE_PROMPT : KV_WRITE_CONTENT;
-	if (flags & KV_TRACE_DEPENDENT)
-		self->columns |= KV_WRITE_AFTER;
-	if (flags & KV_TRACE_ANY_COLUMN)
-		self->columns |= KV_WRITE_REST;
-	kv_trace_write_header(self->out, self->columns);
+	if (names->count > 0)
+		keep_columns(self, &self->layout, names);
+	else
+		lay_out(&self->layout, kv_trace_flags(trace));
+	self->keeps_ids = kv_trace_layout_has(&self->layout, KV_COLUMN_PROMPT) ||
+	                  kv_trace_layout_has(&self->layout, KV_COLUMN_AFTER);
+	kv_trace_write_header(self->out, &self->layout);
 	return 0;
 }
 
@@ -216,7 +248,9 @@ static struct kv_output *open_output(const char *path, struct kv_error *err)
 int kv_trace_file_convert(const char *path, const struct kv_trace_options *options, const char *out,
                           struct kv_error *err)
 {
-	struct converter self = {.tap = {.begin = begin, .row = write_row, .end = print_remarks}};
+	struct converter self = {
+		.tap = {.begin = begin, .row = write_row, .end = print_remarks}, .options = options
+	};
 	int status = -1;
 
 	self.out = open_output(out, err);

@@ -2,85 +2,94 @@
 
 #include "sim/cli/trace_writer.h"
 
+#include <string.h>
+
 #include "results/csv_text.h"
 
-void kv_trace_write_header(struct kv_output *out, unsigned columns)
+static const char *const names[KV_COLUMNS] = {
+	"arrival_s", "request_id", "prompt_tokens", "output_tokens", "prompt", "content", "max_tokens", "tenant", "salt",
+	"adapter", "priority", "retrieval_s", "deadline_s", "after", "think_s"
+};
+
+void kv_trace_layout_add(struct kv_trace_layout *layout, enum kv_trace_column column)
 {
-	kv_output_text(out, "arrival_s,request_id,prompt_tokens,output_tokens");
-	if (columns & KV_WRITE_PROMPT)
-		kv_output_text(out, ",prompt");
-	if (columns & KV_WRITE_CONTENT)
-		kv_output_text(out, ",content");
-	if (columns & KV_WRITE_REST)
-		kv_output_text(out, ",max_tokens,tenant,salt,adapter,priority,retrieval_s,deadline_s");
-	if (columns & KV_WRITE_AFTER)
-		kv_output_text(out, ",after,think_s");
-	kv_output_text(out, "\n");
+	layout->columns[layout->count++] = column;
 }
 
-static void write_text(struct kv_output *out, const char *text)
+bool kv_trace_layout_has(const struct kv_trace_layout *layout, enum kv_trace_column column)
 {
-	kv_output_text(out, ",");
-	kv_csv_text(out, text);
+	for (size_t i = 0; i < layout->count; i++)
+		if (layout->columns[i] == column)
+			return true;
+	return false;
+}
+
+enum kv_trace_column kv_trace_column_find(const char *name)
+{
+	for (int i = 0; i < KV_COLUMNS; i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum kv_trace_column)i;
+	return KV_COLUMNS;
+}
+
+void kv_trace_write_header(struct kv_output *out, const struct kv_trace_layout *layout)
+{
+	for (size_t i = 0; i < layout->count; i++) {
+		kv_output_text(out, i > 0 ? "," : "");
+		kv_output_text(out, names[layout->columns[i]]);
+	}
+	kv_output_text(out, "\n");
 }
 
 static void write_number(struct kv_output *out, int64_t value)
 {
-	char *p = kv_output_room(out, KV_NUMBER_TEXT_MAX + 1);
-
-	*p++ = ',';
-	kv_output_advance(out, kv_text_i64(p, value));
+	kv_output_advance(out, kv_text_i64(kv_output_room(out, KV_NUMBER_TEXT_MAX), value));
 }
 
+/* Nothing for KV_TIME_NONE. */
 static void write_time(struct kv_output *out, kv_time time)
 {
-	char *p = kv_output_room(out, KV_NUMBER_TEXT_MAX + 1);
-
-	*p++ = ',';
-	kv_output_advance(out, kv_text_seconds(p, time));
+	if (time != KV_TIME_NONE)
+		kv_output_advance(out, kv_text_seconds(kv_output_room(out, KV_NUMBER_TEXT_MAX), time));
 }
 
-/* Nothing where it is 0. */
-static void write_seconds(struct kv_output *out, kv_time time)
+static kv_time none_if_zero(kv_time time)
 {
-	if (time != 0)
-		write_time(out, time);
-	else
-		kv_output_text(out, ",");
+	return time != 0 ? time : KV_TIME_NONE;
 }
 
-static void write_rest(struct kv_output *out, const struct kv_trace_line *line)
+static void write_cell(struct kv_output *out, enum kv_trace_column column, const struct kv_trace_line *line)
 {
-	if (line->max_tokens != KV_TOKENS_UNSET)
-		write_number(out, line->max_tokens);
-	else
-		kv_output_text(out, ",");
-	write_text(out, line->tenant);
-	write_text(out, line->salt);
-	write_text(out, line->adapter);
-	write_number(out, line->priority);
-	write_seconds(out, line->retrieval);
-	if (line->deadline == KV_TIME_NONE)
-		kv_output_text(out, ",");
-	else
-		write_time(out, line->deadline);
+	switch (column) {
+	case KV_COLUMN_ARRIVAL: write_time(out, line->arrival); break;
+	case KV_COLUMN_ID: kv_csv_request_id(out, line->id, line->index); break;
+	case KV_COLUMN_PROMPT_TOKENS: write_number(out, line->prompt_tokens); break;
+	case KV_COLUMN_OUTPUT_TOKENS: write_number(out, line->output_tokens); break;
+	case KV_COLUMN_PROMPT:
+	case KV_COLUMN_CONTENT: kv_csv_text(out, line->prompt); break;
+	case KV_COLUMN_MAX_TOKENS:
+		if (line->max_tokens != KV_TOKENS_UNSET)
+			write_number(out, line->max_tokens);
+		break;
+	case KV_COLUMN_TENANT: kv_csv_text(out, line->tenant); break;
+	case KV_COLUMN_SALT: kv_csv_text(out, line->salt); break;
+	case KV_COLUMN_ADAPTER: kv_csv_text(out, line->adapter); break;
+	case KV_COLUMN_PRIORITY: write_number(out, line->priority); break;
+	case KV_COLUMN_RETRIEVAL: write_time(out, none_if_zero(line->retrieval)); break;
+	case KV_COLUMN_DEADLINE: write_time(out, line->deadline); break;
+	case KV_COLUMN_AFTER: kv_csv_text(out, line->after); break;
+	case KV_COLUMN_THINK:
+		write_time(out, *line->after != '\0' ? none_if_zero(line->think) : KV_TIME_NONE);
+		break;
+	case KV_COLUMNS: break;
+	}
 }
 
-void kv_trace_write_line(struct kv_output *out, unsigned columns, const struct kv_trace_line *line)
+void kv_trace_write_line(struct kv_output *out, const struct kv_trace_layout *layout, const struct kv_trace_line *line)
 {
-	char *p = kv_output_room(out, KV_NUMBER_TEXT_MAX + 1);
-
-	kv_output_advance(out, kv_csv_seconds(p, line->arrival));
-	kv_csv_request_id(out, line->id, line->index);
-	write_number(out, line->prompt_tokens);
-	write_number(out, line->output_tokens);
-	if (columns & (KV_WRITE_PROMPT | KV_WRITE_CONTENT))
-		write_text(out, line->prompt);
-	if (columns & KV_WRITE_REST)
-		write_rest(out, line);
-	if (columns & KV_WRITE_AFTER) {
-		write_text(out, line->after);
-		write_seconds(out, *line->after != '\0' ? line->think : 0);
+	for (size_t i = 0; i < layout->count; i++) {
+		kv_output_text(out, i > 0 ? "," : "");
+		write_cell(out, layout->columns[i], line);
 	}
 	kv_output_text(out, "\n");
 }

@@ -1,4 +1,4 @@
-# kvsim trace convert: replaying a trace or its translation gives the same bytes.
+# kvsim trace convert: replaying a trace or its translation gives the same bytes, and a translation is its own translation.
 . "$srcdir/tests/cli/support.sh"
 
 # same NAME FILE [FORMAT]: requests, events, timeline and summary of both.
@@ -21,6 +21,8 @@ same() {
 	for x in requests.csv events.csv timeline.csv summary.json; do
 		cmp "$scratch/original/$x" "$scratch/translated/$x" >>"$scratch/said" 2>&1 || status=1
 	done
+	"$kvsim" trace convert "$scratch/native.csv" -o "$scratch/again.csv" 2>>"$scratch/said" || status=$?
+	cmp "$scratch/native.csv" "$scratch/again.csv" >>"$scratch/said" 2>&1 || status=1
 	report "$status" "$name"
 	[ "$status" -eq 0 ] || sed 's/^/# /' "$scratch/said"
 }
@@ -53,6 +55,25 @@ same 'RAGPulse' "$traces/ragpulse/ragpulse_trace.first600.jsonl"
 same 'a measured run' "$traces/vllm-measured/sharegpt-llama-3.1-8b-300-sps10.blk16.jsonl"
 same 'a ServeGen client' "$traces/servegen/servegen_deepseek-r1_chunk-17-trace.csv"
 same 'lengths' "$traces/lengths/vattention_arxiv_sample_floats.first500.csv"
+
+# unchanged NAME FILE: a native file whose numbers are written as kvsim writes them.
+unchanged() {
+	"$kvsim" trace convert "$2" -o "$scratch/again.csv" >"$scratch/said" 2>&1 && cmp "$2" "$scratch/again.csv" >>"$scratch/said"
+	report $? "$1"
+}
+
+unchanged 'a sample, byte by byte' "$samples/chat.csv"
+printf 'output_tokens,tenant,arrival_s,prompt\n1,"a, b",0.5,s:20 t:1\n' >"$scratch/order.csv"
+printf '7,,0.25,s:20 @r0:1\n3," c ",1,*:4\n' >>"$scratch/order.csv"
+unchanged 'columns in an order of its own' "$scratch/order.csv"
+for preset in agents chat few-huge-among-many-small long-documents noisy-neighbour policy-revision rag summarise; do
+	"$kvsim" trace generate "preset:$preset" --seed 7 -o "$scratch/drawn.csv" 2>"$scratch/said"
+	unchanged "what preset:$preset gives" "$scratch/drawn.csv"
+done
+"$kvsim" trace convert --rows 2: "$scratch/order.csv" 2>&1 | grep -q '^3," c ",0,\*:4,r2$'
+report $? 'rows that are left out do not change the names of others'
+"$kvsim" trace convert --rows 1: "$scratch/order.csv" 2>&1 | grep -q 'what a request generates whose id is not in the rows before'
+report $? 'what a request outside the rows generates cannot be written'
 
 printf 'arrival_s,prompt_tokens,output_tokens\n0,5,1\n1,x,1\n' >"$scratch/bad.csv"
 "$kvsim" trace convert "$scratch/bad.csv" -o "$scratch/none.csv" 2>/dev/null
