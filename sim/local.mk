@@ -21,6 +21,7 @@ kvsim_SOURCES = \
 	%D%/cli/run.c %D%/cli/run.h \
 	%D%/cli/score_report.c %D%/cli/score_report.h \
 	%D%/cli/size.c %D%/cli/size.h \
+	%D%/cli/size_cards.c \
 	%D%/cli/size_drafter.c \
 	%D%/cli/size_explain.c \
 	%D%/cli/size_json.c \

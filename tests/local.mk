@@ -42,7 +42,7 @@ KV_CLI_TESTS = \
 	%D%/cli/readme.sh \
 	%D%/cli/report.sh \
 	%D%/cli/run.sh \
-	%D%/cli/size.sh \
+	%D%/cli/size.sh %D%/cli/size_knobs.sh \
 	%D%/cli/step_time.sh \
 	%D%/cli/swap.sh \
 	%D%/cli/trace_cache.sh \

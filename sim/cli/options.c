@@ -55,6 +55,19 @@ static error_t set_flag(struct kv_scenario_options *options, int key, const char
 	return 0;
 }
 
+/* What does nothing is refused; unknown keys are left to the scenario. */
+static int check_pair(struct kv_scenario_options *options, const char *pair)
+{
+	char path[NAME_MAX_LENGTH];
+	const struct kv_key *key;
+
+	snprintf(path, sizeof path, "%.*s", (int)strcspn(pair, "="), pair);
+	key = kv_scenario_key(path);
+	if (!options->sizes || key == NULL || key->sizes)
+		return 0;
+	return kv_fail(&options->err, KV_EXIT_USAGE, "--set: %s does not act on sizing: nothing is simulated here", path);
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct kv_scenario_options *options = state->input;
@@ -62,7 +75,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	if (key == OPTION_SCENARIO)
 		options->failed = kv_scenario_read(options->scenario, value, &options->err);
 	else if (key == OPTION_SET)
-		options->failed = kv_scenario_set_pair(options->scenario, value, &options->err);
+		options->failed = check_pair(options, value) ||
+		                  kv_scenario_set_pair(options->scenario, value, &options->err) ? -1 : 0;
 	else if (key >= OPTION_KEYS && key < OPTION_KEYS + OPTIONS_MAX)
 		return set_flag(options, key, value);
 	else
@@ -70,10 +84,15 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	return options->failed ? EINVAL : 0;
 }
 
+/* The options of all keys, or of those that act on sizing. */
+struct option_set {
+	struct argp_option option[OPTIONS_MAX];
+	struct argp argp;
+};
+
 static char negated_names[OPTIONS_MAX][NAME_MAX_LENGTH];
 static char help_texts[OPTIONS_MAX][HELP_MAX_LENGTH];
 static char negated_helps[OPTIONS_MAX][HELP_MAX_LENGTH];
-static struct argp_option option_table[OPTIONS_MAX];
 
 static struct argp_option *add_key(struct argp_option *next, const struct kv_key *key, size_t index)
 {
@@ -95,24 +114,52 @@ static struct argp_option *add_key(struct argp_option *next, const struct kv_key
 	return next;
 }
 
-const struct argp *kv_cli_scenario_argp(void)
+/* A section without options has no title. */
+static struct argp_option *add_section(struct argp_option *next, int section, bool sizes)
 {
-	static const struct argp argp = { .options = option_table, .parser = parse_option };
-	struct argp_option *next = option_table;
 	size_t count;
 	const struct kv_key *keys = kv_scenario_keys(&count);
+	struct argp_option *title = next;
+
+	*next++ = (struct argp_option){ .doc = sections[section].title, .group = section + 1 };
+	for (size_t i = 0; i < count; i++)
+		if (section_of(keys[i].path) == section && (keys[i].sizes || !sizes))
+			next = add_key(next, &keys[i], i);
+	if (next > title + 1 || section == 0)
+		return next;
+	*title = (struct argp_option){ 0 };
+	return title;
+}
+
+static const struct argp *build(struct option_set *set, bool sizes)
+{
+	struct argp_option *next = set->option;
 
 	if (next->name != NULL)
-		return &argp;
+		return &set->argp;
 	*next++ = (struct argp_option){ .name = "scenario", .key = OPTION_SCENARIO, .arg = "FILE", .group = 1,
 		.doc = "YAML with any of the keys that kvsim list keys shows; options override it" };
 	*next++ = (struct argp_option){ .name = "set", .key = OPTION_SET, .arg = "KEY=VALUE", .group = 1,
-		.doc = "Set any key, such as engine.cache_scope=tenant" };
-	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-		*next++ = (struct argp_option){ .doc = sections[i].title, .group = (int)i + 1 };
-	for (size_t i = 0; i < count; i++)
-		next = add_key(next, &keys[i], i);
-	return &argp;
+		.doc = sizes ? "Set any key that one of these options stands for, such as engine.block_size=32"
+		             : "Set any key, such as engine.cache_scope=tenant" };
+	for (int i = 0; i < (int)(sizeof sections / sizeof sections[0]); i++)
+		next = add_section(next, i, sizes);
+	set->argp = (struct argp){ .options = set->option, .parser = parse_option };
+	return &set->argp;
+}
+
+const struct argp *kv_cli_scenario_argp(void)
+{
+	static struct option_set set;
+
+	return build(&set, false);
+}
+
+const struct argp *kv_cli_sizing_argp(void)
+{
+	static struct option_set set;
+
+	return build(&set, true);
 }
 
 /* Collects the options of argp and its children. */

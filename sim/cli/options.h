@@ -3,6 +3,7 @@
 #define KV_SIM_CLI_OPTIONS_H
 
 #include <argp.h>
+#include <stdbool.h>
 
 #include "sim/base/error.h"
 #include "sim/deploy/scenario.h"
@@ -10,12 +11,16 @@
 /* The input of kv_cli_scenario_argp's parser. */
 struct kv_scenario_options {
 	struct kv_scenario *scenario;
+	bool sizes;  /* --set takes keys that act on kvsim size only */
 	struct kv_error err;
 	int failed;  /* err holds the first error; the rest was not read */
 };
 
 /* --scenario, --set and one option a key. The same object every time. */
 const struct argp *kv_cli_scenario_argp(void);
+
+/* The same with the keys alone that act on kvsim size. */
+const struct argp *kv_cli_sizing_argp(void);
 
 /* Prepares the arguments (argv[0] aside) for argp: options may have "_" for "-", and -tp and -pp become the long
  * options. An option that argp and its children do not have is an error that suggests the nearest. */

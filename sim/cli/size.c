@@ -132,20 +132,22 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
-static int read_arguments(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
+int kv_size_read_arguments(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
 {
-	struct argp_child children[] = { { .argp = kv_cli_scenario_argp() }, { 0 } };
+	struct argp_child children[] = { { .argp = kv_cli_sizing_argp() }, { 0 } };
 	const struct argp argp = {
 		.options = own, .parser = parse_option, .children = children,
 		.doc = "Sizes the KV cache: memory budget, bytes per token, capacity and concurrency; whether the engine starts, and "
 		       "if not, by how much it misses.\n\n"
 		       "  kvsim size --model llama-3.1-70b --hardware h100-sxm -tp 4 --sensitivity\n"
+		       "  kvsim size --model llama-3.1-70b --hardware h100-sxm,h200,l40s -tp 4 --length 131072 --sequences 5\n"
 		       "  kvsim size --model config.json --gpu-memory 80GiB --explain\v"
-		       "Every line of the budget names its source: given, config, profile, computed or assumed."
+		       "Every line of the budget names its source: given, config, profile, computed or assumed. Several cards with commas "
+		       "between them are compared: does it start on each, how many users fit, and if not, what would change that."
 	};
 
 	report->arguments = (struct kv_size_arguments){
-		.options.scenario = &report->scenario, .weights = KV_BYTES_UNSET, .activation = KV_BYTES_UNSET,
+		.options.scenario = &report->scenario, .options.sizes = true, .weights = KV_BYTES_UNSET, .activation = KV_BYTES_UNSET,
 		.reserve = KV_BYTES_UNSET, .headroom = KV_BYTES_UNSET, .data_parallel = 1,
 	};
 	return kv_cli_parse(argc, argv, &argp, &report->arguments, &report->arguments.options, err);
@@ -263,6 +265,15 @@ static int summarise_trace(struct kv_size_report *report, struct kv_error *err)
 	return failed;
 }
 
+void kv_size_print_json(struct kv_output *out, json_t *object)
+{
+	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+
+	kv_output_printf(out, "%s\n", text);
+	free(text);
+	json_decref(object);
+}
+
 static int print(const struct kv_size_report *report, struct kv_error *err)
 {
 	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
@@ -270,11 +281,8 @@ static int print(const struct kv_size_report *report, struct kv_error *err)
 
 	if (report->arguments.json) {
 		json_t *object = kv_size_report_json(report);
-		char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 
-		kv_output_printf(out, "%s\n", text);
-		free(text);
-		json_decref(object);
+		kv_size_print_json(out, object);
 	} else {
 		kv_size_report_text(out, report);
 		if (report->arguments.explain)
@@ -308,11 +316,27 @@ static int check_memory(const struct kv_size_report *report, struct kv_error *er
 	                           "--kv-cache-memory-bytes or --num-gpu-blocks-override", s->hardware);
 }
 
+int kv_size_report_answer(struct kv_size_report *report, struct kv_error *err)
+{
+	return check_memory(report, err) ||
+	       kv_deployment_plan(&report->deployment, &report->scenario, report->arguments.gpu_memory, err) ||
+	       fill_question(report, err) || kv_size(&report->question, &report->answer, err) ? -1 : 0;
+}
+
+void kv_size_report_fini(struct kv_size_report *report)
+{
+	kv_model_free(report->draft);
+	kv_deployment_fini(&report->deployment);
+	kv_scenario_fini(&report->scenario);
+}
+
 static int execute(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
 {
-	if (read_arguments(report, argc, argv, err) || check_memory(report, err) ||
-	    kv_deployment_plan(&report->deployment, &report->scenario, report->arguments.gpu_memory, err) ||
-	    fill_question(report, err) || kv_size(&report->question, &report->answer, err) ||
+	if (kv_size_read_arguments(report, argc, argv, err))
+		return -1;
+	if (report->scenario.hardware != NULL && strchr(report->scenario.hardware, ',') != NULL)
+		return kv_size_compare_cards(report, argc, argv, err);
+	if (kv_size_report_answer(report, err) ||
 	    (kv_scenario_workload(&report->scenario) != NULL && summarise_trace(report, err)))
 		return -1;
 	return print(report, err);
@@ -326,8 +350,6 @@ int kv_cli_size(int argc, char **argv)
 
 	kv_scenario_init(&report.scenario);
 	failed = execute(&report, argc, argv, &err);
-	kv_model_free(report.draft);
-	kv_deployment_fini(&report.deployment);
-	kv_scenario_fini(&report.scenario);
+	kv_size_report_fini(&report);
 	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;
 }

@@ -46,6 +46,19 @@ struct kv_size_report {
 	struct kv_size_trace trace;      /* requests = 0: none was given */
 };
 
+/* The scenario must have been initialised. argv is left so that it can be read again. */
+int kv_size_read_arguments(struct kv_size_report *report, int argc, char **argv, struct kv_error *err);
+
+/* Everything but the trace. */
+int kv_size_report_answer(struct kv_size_report *report, struct kv_error *err);
+void kv_size_report_fini(struct kv_size_report *report);
+
+/* --hardware A,B,C: one row a card; asked is what the arguments came to, unanswered. */
+int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, struct kv_error *err);
+
+/* Takes the object. */
+void kv_size_print_json(struct kv_output *out, json_t *object);
+
 /* Loads the drafter of --speculative-config, if there is one; the deployment must have been planned. */
 int kv_size_read_drafter(struct kv_size_report *report, struct kv_error *err);
 

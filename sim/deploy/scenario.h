@@ -44,6 +44,7 @@ struct kv_key {
 	const char *flag;      /* "block-size"; NULL = none */
 	const char *argument;  /* what the help calls its value; NULL for truth values */
 	enum kv_key_type type;
+	bool sizes;            /* acts on the memory budget or on what kvsim size makes of it */
 	size_t offset, size;   /* of its field in struct kv_scenario */
 	const char *fallback;  /* the built-in default as a user would write it; NULL = none */
 	const char *help;

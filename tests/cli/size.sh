@@ -43,6 +43,26 @@ for profile in sglang-2026-07 trtllm-2026-08 llama.cpp-2026-08 vllm-0.11; do
 	expect_line "profile $profile" 0 'It starts.'
 done
 
+run size --model llama-3.1-70b --hardware h100-sxm,h200,l40s -tp 4 --length 131072 --sequences 5
+expect_line 'several cards: three of five users' 0 \
+	'h100-sxm                4    79.18     33.80     yes                3  -tp 8 (10), or --kv-cache-dtype fp8'
+expect_line 'a card that does' 0 'h200                    4   139.93     89.69     yes                8  enough'
+expect_line 'a card that does not start' 0 'l40s                    4    44.52      4.45      no                0  -tp 16 (5)'
+run size --model llama-3.1-70b --hardware h100-sxm,h200 -tp 4 --length 131072 --sequences 5 --json
+expect_line 'in JSON' 0 '"users_wanted": 5'
+run size --model llama-3.1-8b --hardware h100-sxm,,h200
+expect_line 'an empty name' 64 "kvsim: --hardware: ',h200' is no list of cards"
+run size --model llama-3.1-8b --hardware h100-sxm,h2000
+expect_line 'an unknown card among them' 64 "unknown hardware 'h2000'"
+run size --model llama-3.1-8b --hardware h100-sxm,h200 --gpu-memory 80GiB
+expect_line 'each card has its own memory' 64 'does not go with several cards'
+run size --model llama-3.1-8b --hardware h100-sxm,h200 --explain
+expect_line 'and its own explanation' 64 'one card at a time'
+run size --model llama-3.1-8b --gpu-memory 80GiB --set seed=3
+expect_line 'keys that do nothing here are refused' 64 'kvsim: --set: seed does not act on sizing'
+run size --model llama-3.1-8b --gpu-memory 80GiB --eviction lru
+expect_line 'options that do nothing here do not exist' 64 "kvsim: unknown option '--eviction'"
+
 run size --model llama-3.1-8b
 expect 'memory is needed' 64 <<END
 kvsim: the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
