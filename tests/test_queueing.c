@@ -1,10 +1,12 @@
-/* The engine as a single server against queueing theory: Poisson arrivals, one request at a time, steps of one length.
+/* The engine as a single server against queueing theory: Poisson arrivals, one request at a time, steps of one length or
+ * in proportion to their tokens.
  *
  * A request of n outputs and a prompt of one token takes n steps, and one that finds the engine idle starts at once: steps
  * have no grid of their own. So this is M/G/1 with a service time that takes whole steps, and the mean wait is exactly
  * Pollaczek-Khinchine, rate E[S^2] / (2 (1 - rho)), with the moments of the discrete distribution. M/M/1 has geometric
  * service here, the memoryless one in whole steps; its E[S^2] is 1 - p / 2 times that of the exponential of equal mean.
- * Only arrivals are rounded, to a nanosecond in steps of a second.
+ * Only arrivals are rounded, to a nanosecond in steps of a second. Where time goes by length, a request is one step over
+ * a prompt of n hundred tokens and lasts as long as n steps do otherwise: the same moments hold.
  *
  * Intervals are of 99 %, from batch means (Student's t) after a first batch that is left out because the queue starts empty. */
 #include "config.h"
@@ -17,10 +19,14 @@
 #include <gsl/gsl_statistics_double.h>
 
 #include "sim/base/random.h"
+#include "sim/latency/latency_linear.h"
 #include "tests/support.h"
 #include "tests/workload.h"
 
-enum { BATCHES = 40, STEP = KV_SECOND, MEAN = 10, SHORT = 3, LONG = 43 };
+enum { BATCHES = 40, STEP = KV_SECOND, MEAN = 10, SHORT = 3, LONG = 43, TOKENS_PER_STEP = 100 };
+
+/* Seconds a token. */
+static const struct kv_linear by_length = {.coefficient = {0, 1.0 / TOKENS_PER_STEP, 0, 0}};
 
 #define SHARE_OF_LONG 0.1
 
@@ -45,11 +51,16 @@ static const struct service {
 	const char *name;
 	uint32_t (*draw)(gsl_rng *rng);
 	double mean, mean_square;
+	const struct kv_linear *linear;   /* NULL = steps of one length */
 } services[] = {
-	{"M/D/1", constant, 10, 100},
-	{"M/M/1", geometric, 10, 190},
-	{"M/G/1", few_long_among_many_short, 7, 193},
+	{"M/D/1", constant, 10, 100, NULL},
+	{"M/M/1", geometric, 10, 190, NULL},
+	{"M/G/1", few_long_among_many_short, 7, 193, NULL},
+	{"M/M/1, time by length", geometric, 10, 190, &by_length},
+	{"M/G/1, time by length", few_long_among_many_short, 7, 193, &by_length},
 };
+
+enum { SERVICES = sizeof services / sizeof services[0] };
 
 static const struct load {
 	double utilisation;
@@ -57,7 +68,7 @@ static const struct load {
 	double widest;       /* half width of the interval of the wait, relative: a test that could not fail is none */
 } loads[] = {{0.3, 1000, 0.12}, {0.6, 2000, 0.12}, {0.8, 5000, 0.16}};
 
-enum { CASES = (int)(sizeof services / sizeof services[0] * (sizeof loads / sizeof loads[0])) };
+enum { CASES = SERVICES * (int)(sizeof loads / sizeof loads[0]) };
 
 /* One run: where its requests come from, and the means of each batch. */
 static struct queue {
@@ -67,22 +78,27 @@ static struct queue {
 	double rate, time;           /* a second; seconds */
 	uint64_t drawn, count, batch;
 	kv_time idle_from;           /* finish of the last request */
+	struct kv_segment prompt;    /* of the request handed out last */
 	double wait[BATCHES + 1], delayed[BATCHES + 1];
 	uint64_t not_at_once;        /* requests that did not start when they came or when the one before had finished */
 } queue;
 
 static int next_request(struct kv_source *source, struct kv_request *out, struct kv_error *err)
 {
-	static const struct kv_segment prompt = {.length = 1, .kind = KV_STREAM_PRIVATE};
+	bool linear = queue.service->linear != NULL;
+	uint32_t steps;
 
 	(void)source;
 	(void)err;
 	if (queue.drawn == queue.count)
 		return 0;
 	queue.time += gsl_ran_exponential(queue.arrivals, 1 / queue.rate);
+	steps = queue.service->draw(queue.lengths);
+	queue.prompt = (struct kv_segment){.length = linear ? steps * TOKENS_PER_STEP : 1, .kind = KV_STREAM_PRIVATE};
 	*out = (struct kv_request){
-		.index = queue.drawn++, .arrival = llround(queue.time * 1e9), .deadline = KV_TIME_NONE, .prompt = &prompt,
-		.prompt_segments = 1, .prompt_tokens = 1, .output_tokens = queue.service->draw(queue.lengths),
+		.index = queue.drawn++, .arrival = llround(queue.time * 1e9), .deadline = KV_TIME_NONE,
+		.prompt = &queue.prompt, .prompt_segments = 1, .prompt_tokens = queue.prompt.length,
+		.output_tokens = linear ? 1 : steps,
 		.max_tokens = KV_TOKENS_UNSET, .tenant = "", .salt = "", .adapter = ""
 	};
 	return 1;
@@ -92,9 +108,10 @@ static void on_request(void *self, const struct kv_request_record *record)
 {
 	uint64_t batch = record->index / queue.batch;
 	kv_time start = record->arrival > queue.idle_from ? record->arrival : queue.idle_from;
+	kv_time steps = queue.service->linear != NULL ? record->prompt_tokens / TOKENS_PER_STEP : record->output_tokens;
 
 	(void)self;
-	queue.not_at_once += record->admitted != start || record->finish != start + record->output_tokens * (kv_time)STEP;
+	queue.not_at_once += record->admitted != start || record->finish != start + steps * STEP;
 	queue.idle_from = record->finish;
 	queue.wait[batch] += (double)(record->admitted - record->arrival) / STEP / (double)queue.batch;
 	queue.delayed[batch] += (record->admitted > record->arrival) / (double)queue.batch;
@@ -120,8 +137,10 @@ static void run_queue(const struct service *service, const struct load *load, ui
 	};
 	test_workload_init(&workload);
 	workload.fixed_step = STEP;
+	workload.linear = service->linear;
+	workload.config.max_num_batched_tokens = 1000 * TOKENS_PER_STEP;
 	workload.config.max_num_seqs = 1;
-	workload.config.usable_blocks = 1000;
+	workload.config.usable_blocks = 10000;
 	test_workload_set_caps(&workload);
 	test_workload_run(&workload, simulate_queue, &sink, &outcome);
 	ck_assert_uint_eq(outcome.final.finishes, queue.count);
@@ -139,8 +158,8 @@ static double interval(const double *batch, double *mean)
 
 START_TEST(waits_are_those_of_pollaczek_and_khinchine)
 {
-	const struct service *service = &services[_i % 3];
-	const struct load *load = &loads[_i / 3];
+	const struct service *service = &services[_i % SERVICES];
+	const struct load *load = &loads[_i / SERVICES];
 	double rho = load->utilisation;
 	double expected = rho / service->mean * service->mean_square / (2 * (1 - rho));
 	uint64_t seed = 1 + (uint64_t)_i;

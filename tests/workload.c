@@ -259,6 +259,14 @@ static void parse_policies(const struct test_workload *workload, struct kv_engin
 			give_up(err.text);
 }
 
+static struct kv_latency *make_latency(const struct test_workload *workload)
+{
+	if (workload->linear != NULL)
+		return kv_latency_linear(workload->linear);
+	return workload->roofline != NULL ? kv_latency_roofline(workload->roofline) :
+	                                    kv_latency_fixed(workload->fixed_step);
+}
+
 void test_workload_run(const struct test_workload *workload, test_engine engine, struct kv_sink *sink,
                        struct kv_run_outcome *outcome)
 {
@@ -273,8 +281,7 @@ void test_workload_run(const struct test_workload *workload, test_engine engine,
 	if (workload->warm_before > 0)
 		options.warm = &warm.source;
 	parse_policies(workload, &config);
-	latency = workload->roofline != NULL ? kv_latency_roofline(workload->roofline) :
-	                                       kv_latency_fixed(workload->fixed_step);
+	latency = make_latency(workload);
 	config.latency = latency;
 	if (engine(&config, &source.source, sink, &options, outcome, &err) != 0) {
 		if (workload->warm_before == 0)

@@ -20,6 +20,7 @@ struct test_workload {
 	struct kv_engine_config config;          /* policies and latency are filled for each run */
 	char *policy[KV_POLICY_KINDS];           /* as a user would write them; owned */
 	const struct kv_latency_setup *roofline; /* NULL = every step lasts fixed_step; not owned */
+	const struct kv_linear *linear;          /* likewise; not both */
 	kv_time fixed_step;
 	struct kv_run_options options;           /* warm is filled for each run */
 	uint64_t warm_before;                    /* requests of a smaller index are replayed before time zero, the others from
