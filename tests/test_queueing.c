@@ -1,12 +1,12 @@
-/* The engine as a single server against queueing theory: Poisson arrivals, one request at a time, steps of one length or
- * in proportion to their tokens.
+/* The engine as a single server against queueing theory: Poisson arrivals, one request at a time, steps of one length
+ * or in proportion to their tokens.
  *
  * A request of n outputs and a prompt of one token takes n steps, and one that finds the engine idle starts at once: steps
  * have no grid of their own. So this is M/G/1 with a service time that takes whole steps, and the mean wait is exactly
  * Pollaczek-Khinchine, rate E[S^2] / (2 (1 - rho)), with the moments of the discrete distribution. M/M/1 has geometric
  * service here, the memoryless one in whole steps; its E[S^2] is 1 - p / 2 times that of the exponential of equal mean.
- * Only arrivals are rounded, to a nanosecond in steps of a second. Where time goes by length, a request is one step over
- * a prompt of n hundred tokens and lasts as long as n steps do otherwise: the same moments hold.
+ * Only arrivals are rounded, to a nanosecond in steps of a second. Where time goes by length, a request is one step
+ * over a prompt of n hundred tokens and lasts as long as n steps do otherwise: the same moments hold.
  *
  * Intervals are of 99 %, from batch means (Student's t) after a first batch that is left out because the queue starts empty. */
 #include "config.h"

@@ -217,6 +217,10 @@ const struct kv_format *kv_format_find(const char *name, struct kv_error *err);
 const struct kv_format *kv_format_detect(const struct kv_sniff *sniff);
 /* name: of the file. */
 int kv_format_fail_detection(const char *name, const struct kv_sniff *sniff, struct kv_error *err);
+/* There is no such file: says what would be a trace, and what is called nearly so. */
+int kv_format_fail_missing(const char *path, struct kv_error *err);
+/* A folder whose first file is `what`, as a clause, and therefore no folder of sessions. */
+int kv_format_fail_folder(const char *what, char *const *paths, size_t count, struct kv_error *err);
 
 void kv_sniff_init(struct kv_sniff *sniff, const struct kv_input *input);
 void kv_sniff_fini(struct kv_sniff *sniff);

@@ -3,6 +3,7 @@
 
 #include "workloads/formats.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,19 +86,107 @@ static const char *companion(const struct kv_sniff *sniff)
 	return NULL;
 }
 
+enum { LIST_SIZE = 500, NAMES_SHOWN = 12 };
+
+/* Names of all formats, separated by commas. */
+static void print_formats(char list[LIST_SIZE])
+{
+	size_t length = 0;
+
+	list[0] = '\0';
+	for (int i = 0; i < FORMATS && length < LIST_SIZE; i++)
+		length += (size_t)snprintf(list + length, LIST_SIZE - length, "%s%s", i > 0 ? ", " : "",
+		                           kv_format_registry[i]->name);
+}
+
 int kv_format_fail_detection(const char *name, const struct kv_sniff *sniff, struct kv_error *err)
 {
 	const char *what = companion(sniff);
-	char list[400] = "";
-	size_t length = 0;
+	char list[LIST_SIZE];
 
 	if (what != NULL)
 		return kv_fail(err, KV_EXIT_DATA, "%s: not a trace, but %s", name, what);
-	for (int i = 0; i < FORMATS && length < sizeof list; i++)
-		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "",
-		                           kv_format_registry[i]->name);
+	print_formats(list);
 	return kv_fail(err, KV_EXIT_DATA,
 	               "%s: its first line is of no format that is known (%s); name one with --format", name, list);
+}
+
+/* --- files that are not there ------------------------------------------------------------------------------------- */
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* The name beside the path that it may be a slip of, written to `nearest`; "" if there is none. */
+static void find_nearest(const char *path, char *nearest, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+	int folder = slash != NULL ? (int)(slash - path + 1) : 0;
+	char *name = kv_strdup(folder > 0 ? path : "./");
+	struct dirent **entries;
+	const char **names;
+	const char *found;
+	int count;
+
+	nearest[0] = '\0';
+	if (folder > 0)
+		name[folder] = '\0';
+	count = scandir(name, &entries, is_visible, alphasort);
+	free(name);
+	if (count < 0)
+		return;
+	names = kv_calloc((size_t)count + 1, sizeof *names);
+	for (int i = 0; i < count; i++)
+		names[i] = entries[i]->d_name;
+	found = kv_nearest_name(path + folder, names, (size_t)count);
+	if (found != NULL)
+		snprintf(nearest, size, "%.*s%s", folder, path, found);
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
+	free(entries);
+	free(names);
+}
+
+int kv_format_fail_missing(const char *path, struct kv_error *err)
+{
+	char nearest[300], list[LIST_SIZE];
+
+	find_nearest(path, nearest, sizeof nearest);
+	print_formats(list);
+	return kv_fail(err, KV_EXIT_MISSING,
+	               "%s: No such file or directory%s%s%s; a trace is a file (formats: %s), a folder of sessions, "
+	               "'-' for standard input, or preset:NAME", path, *nearest ? " (did you mean " : "", nearest,
+	               *nearest ? "?)" : "", list);
+}
+
+static void print_file_names(char *const *paths, size_t count, char list[LIST_SIZE])
+{
+	size_t length = 0;
+
+	list[0] = '\0';
+	for (size_t i = 0; i < count && i < NAMES_SHOWN && length < LIST_SIZE; i++) {
+		const char *slash = strrchr(paths[i], '/');
+
+		length += (size_t)snprintf(list + length, LIST_SIZE - length, "%s%s", i > 0 ? ", " : "",
+		                           slash != NULL ? slash + 1 : paths[i]);
+	}
+	if (count > NAMES_SHOWN && length < LIST_SIZE)
+		snprintf(list + length, LIST_SIZE - length, ", ...");
+}
+
+int kv_format_fail_folder(const char *what, char *const *paths, size_t count, struct kv_error *err)
+{
+	const char *folders = "";
+	char list[LIST_SIZE];
+
+	for (int i = 0; i < FORMATS; i++)
+		if (kv_format_registry[i]->folders)
+			folders = kv_format_registry[i]->name;
+	print_file_names(paths, count, list);
+	return kv_fail(err, KV_EXIT_DATA,
+	               "%s: this first file of the folder %s; allowed: a folder of session files (%s), or one file of "
+	               "it: %s", paths[0], what, folders, list);
 }
 
 /* --- the beginning of a file -------------------------------------------------------------------------------------- */

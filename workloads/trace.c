@@ -619,16 +619,18 @@ static int choose_format(struct kv_trace *trace, const struct kv_sniff *sniff, s
 {
 	char *copy = trace->options.format != NULL ? kv_strdup(trace->options.format) : NULL;
 	char *rest = copy;
+	char what[80];
 	int status = -1;
 
 	if (copy != NULL)
 		trace->format = kv_format_find(strsep(&rest, ","), err);
-	else if ((trace->format = kv_format_detect(sniff)) == NULL)
+	else if ((trace->format = kv_format_detect(sniff)) == NULL && !trace->files.folder)
 		kv_format_fail_detection(kv_input_name(trace->files.input), sniff, err);
+	else if (trace->format == NULL)
+		kv_format_fail_folder("is of no format that is known", trace->files.paths, trace->files.count, err);
 	if (trace->format != NULL && trace->files.folder && !trace->format->folders) {
-		kv_fail(err, KV_EXIT_DATA,
-		        "%s: a folder of %s files; allowed: one file (folders are for formats with a file a session)",
-		        kv_input_name(trace->files.input), trace->format->name);
+		snprintf(what, sizeof what, "is a trace of its own (%s)", trace->format->name);
+		kv_format_fail_folder(what, trace->files.paths, trace->files.count, err);
 	} else if (trace->format != NULL) {
 		trace->params = kv_calloc(1, trace->format->params_size);
 		status = kv_params_set(trace->format->name, trace->format->params, rest, trace->params, err);
@@ -672,6 +674,17 @@ static int look_ahead(struct kv_trace *trace, struct kv_error *err)
 	return 0;
 }
 
+static int open_files(struct kv_trace *trace, const char *path, struct kv_error *err)
+{
+	if (kv_files_open(&trace->files, path, err) == 0)
+		return 0;
+	if (err->status == KV_EXIT_MISSING && strncmp(path, "preset:", 7) != 0)
+		return kv_format_fail_missing(path, err);
+	if (trace->files.folder && trace->files.count > 0)
+		return kv_format_fail_folder("is not readable as a file", trace->files.paths, trace->files.count, err);
+	return -1;
+}
+
 static struct kv_trace *open_file(const char *path, const struct kv_trace_options *options, struct kv_error *err)
 {
 	struct kv_trace *trace;
@@ -687,7 +700,7 @@ static struct kv_trace *open_file(const char *path, const struct kv_trace_option
 	kv_window_init(&trace->window, options->reorder_time, options->reorder_rows, options->reorder_bytes);
 	if (options->request_rate > 0 && !isinf(options->request_rate))
 		trace->gaps = kv_random_create(options->seed, options->replicate, "arrivals");
-	if (kv_files_open(&trace->files, path, err) != 0 || open_reader(trace, err) != 0) {
+	if (open_files(trace, path, err) != 0 || open_reader(trace, err) != 0) {
 		kv_trace_close(trace);
 		return NULL;
 	}

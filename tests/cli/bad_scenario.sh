@@ -56,7 +56,8 @@ either may be left out" --rows x
 wrong 'a rate and a scale' 64 "a request rate replaces the trace's times, so a time scale has nothing to stretch: leave \
 --request-rate or --time-scale out" --request-rate 2 --time-scale 0.5
 wrong 'unknown format' 64 "unknown trace format 'mooncacke': did you mean 'mooncake'?" --format mooncacke
-wrong 'missing trace' 66 'nosuch.csv: No such file or directory' --trace nosuch.csv
+run run --trace nosuch.csv --model llama-3.1-8b --hardware h100-sxm
+expect_line 'missing trace' 66 'kvsim: nosuch.csv: No such file or directory; a trace is a file (formats: kvsim, mooncake, '
 wrong 'unknown engine' 64 "--engine: unknown engine profile 'vllm-2026-09': did you mean 'vllm-2026-08'?" \
 	--engine vllm-2026-09
 wrong 'unknown model' 64 "--model: unknown model 'lama-3.1-8b': did you mean 'llama-3.1-8b'?" --model lama-3.1-8b

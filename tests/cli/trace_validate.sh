@@ -64,9 +64,23 @@ expect 'counts as JSON, with what was left out' 0 <<END
 }
 END
 
-run trace validate missing.csv
-expect 'a missing file' 66 <<END
-kvsim: missing.csv: No such file or directory
+run trace validate chta.csv
+sed -i 's/formats: kvsim, mooncake, .*, copilot)/formats: ALL)/' "$scratch/out"
+expect 'a missing file, what is called nearly so, and what would be one' 66 <<END
+kvsim: chta.csv: No such file or directory (did you mean chat.csv?); a trace is a file (formats: ALL), a folder of sessions, '-' for standard input, or preset:NAME
+END
+
+mkdir "$scratch/folder"
+cp "$samples/chat.csv" "$scratch/folder/b.csv"
+cp "$scratch/bad.csv" "$scratch/folder/a.csv"
+run trace validate folder
+expect 'a folder of what is no session' 65 <<END
+kvsim: folder/a.csv: this first file of the folder is a trace of its own (kvsim); allowed: a folder of session files (kv-cache-tester), or one file of it: a.csv, b.csv
+END
+echo nothing >"$scratch/folder/README"
+run trace validate folder
+expect 'a folder that begins with something else' 65 <<END
+kvsim: folder/README: this first file of the folder is of no format that is known; allowed: a folder of session files (kv-cache-tester), or one file of it: README, a.csv, b.csv
 END
 
 gzip -c "$scratch/bad.csv" | (cd "$scratch" && "$kvsim" trace validate --skip-bad-rows - ) >"$scratch/out" 2>&1
