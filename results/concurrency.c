@@ -18,6 +18,8 @@ struct kv_concurrency kv_concurrency_of(const struct kv_summary *summary, const 
 		.mean_length = ratio((double)(summary->input_tokens + summary->output_tokens),
 		                     (double)summary->status[KV_FINISHED]),
 		.pinned_share = ratio(kv_level_mean(levels, KV_LEVEL_PINNED), (double)info->usable_blocks),
+		.length_by_time = ratio((double)summary->length_ns, (double)summary->running_ns),
+		.held = ratio((double)summary->doubled_held_ns, 2 * (double)summary->running_ns),
 		.pinned = ratio(kv_level_mean(levels, KV_LEVEL_PINNED) * block / groups, running),
 		.filled = ratio(kv_level_mean(levels, KV_LEVEL_FILLED) / groups, running),
 		.reserved = ratio(kv_level_mean(levels, KV_LEVEL_RESERVED) / groups, running),
@@ -26,5 +28,9 @@ struct kv_concurrency kv_concurrency_of(const struct kv_summary *summary, const 
 
 	c.by_limit = ratio(pool, (double)info->max_model_len);
 	c.by_mean_length = ratio(pool, c.mean_length);
+	c.unequal_lengths = ratio(c.mean_length, c.length_by_time);
+	c.growth = ratio(c.length_by_time, c.held);
+	c.sharing = ratio(c.held, c.filled);
+	c.allocation = ratio(c.filled, c.pinned);
 	return c;
 }

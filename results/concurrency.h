@@ -1,10 +1,17 @@
 /* What dividing the pool by a length promises, and how many requests ran. The two differ by an exact product:
  *
- *     mean running = pool / mean length  x  share of the pool pinned  x  mean length / slots pinned a running request
+ *     mean running = pool / mean length
+ *                  x share of the pool pinned                   was the pool what limited the run?
+ *                  x mean length / length by time               unequal lengths: long requests stay longer
+ *                  x length by time / held                      growth: they hold less than they will in the end
+ *                  x held / filled                              sharing: slots of several holders are filled once; windows
+ *                  x filled / pinned                            allocation: reserved and wasted slots
  *
- * The share says whether the pool was what limited the run. The last factor is above 1 where requests hold less than they
- * will in the end (they grow) or share blocks, below 1 where blocks are reserved or wasted, or where long requests stay
- * longer than short ones. All is of the measured time; tokens of one sequence in every KV group.
+ * The pool, filled and pinned slots are tokens of one sequence in every KV group; filled and pinned ones are means a running
+ * request. Length by time and held are of finished requests, weighted by the time that they had blocks; held takes each
+ * request to have its prompt from its admission on and to grow evenly from there to its end, so that the line between
+ * growth and sharing is drawn by an estimate (prompts of several chunks fill later), while their product is exact. All is
+ * of the measured time.
  */
 #ifndef KV_RESULTS_CONCURRENCY_H
 #define KV_RESULTS_CONCURRENCY_H
@@ -18,6 +25,8 @@ struct kv_concurrency {
 	double by_mean_length;
 	double mean_running;
 	double pinned_share;   /* 0 to 1 */
+	double length_by_time, held;
+	double unequal_lengths, growth, sharing, allocation;  /* the other factors */
 	double pinned, filled, reserved, waste;  /* slots a running request, on average */
 };
 

@@ -286,6 +286,12 @@ static void set_concurrency(json_t *object, const struct kv_summary *summary, co
 	set_real(concurrency, "by_mean_length", c.by_mean_length);
 	set_real(concurrency, "mean_running", c.mean_running);
 	set_real(concurrency, "pinned_share", c.pinned_share);
+	set_real(concurrency, "unequal_lengths", c.unequal_lengths);
+	set_real(concurrency, "growth", c.growth);
+	set_real(concurrency, "sharing", c.sharing);
+	set_real(concurrency, "allocation", c.allocation);
+	set_real(concurrency, "length_by_time", c.length_by_time);
+	set_real(concurrency, "held", c.held);
 	slots = add_object(concurrency, "slots_a_running_request");
 	set_real(slots, "pinned", c.pinned);
 	set_real(slots, "filled", c.filled);

@@ -350,9 +350,14 @@ static void put_load(struct kv_output *out, const json_t *facts)
 	put_fact_row(out, facts, "Most output tokens in a second", "max_output_tokens_per_s", 0);
 	put_fact_row(out, facts, "Most requests in flight", "max_concurrent_requests", 0);
 	put_fact_row(out, facts, "Most requests running", "kvsim/peak_running", 0);
-	put_fact_row(out, facts, "Requests running, mean", "kvsim/concurrency/mean_running", 2);
-	put_fact_row(out, facts, "Promised by division: pool tokens / mean tokens a request", "kvsim/concurrency/by_mean_length", 2);
-	put_fact_row(out, facts, "Promised by division: pool tokens / max_model_len", "kvsim/concurrency/by_max_model_len", 2);
+	put_fact_row(out, facts, "Promised by division: pool / max_model_len", "kvsim/concurrency/by_max_model_len", 2);
+	put_fact_row(out, facts, "Promised by division: pool / mean length", "kvsim/concurrency/by_mean_length", 2);
+	put_fact_row(out, facts, "x share of the pool pinned", "kvsim/concurrency/pinned_share", 3);
+	put_fact_row(out, facts, "x unequal lengths: long requests run longer", "kvsim/concurrency/unequal_lengths", 3);
+	put_fact_row(out, facts, "x growth: they do not hold all of it yet", "kvsim/concurrency/growth", 3);
+	put_fact_row(out, facts, "x sharing of blocks, and windows", "kvsim/concurrency/sharing", 3);
+	put_fact_row(out, facts, "x allocation: reserved and wasted slots", "kvsim/concurrency/allocation", 3);
+	put_fact_row(out, facts, "= requests running, mean", "kvsim/concurrency/mean_running", 2);
 	put_fact_row(out, facts, "Engine steps", "kvsim/steps", 0);
 	end_table(out);
 }

@@ -144,6 +144,18 @@ static uint64_t add_first_token(struct kv_summary *summary, const struct kv_requ
 	return ttft;
 }
 
+static void add_running_time(struct kv_summary *summary, const struct kv_request_record *record)
+{
+	kv_time end_of_prefill = record->first_token == KV_TIME_NONE ? record->finish : record->first_token;
+	kv_integral prefill = (kv_integral)(end_of_prefill - record->admitted - record->preempted_before_first);
+	kv_integral decode = (kv_integral)(record->finish - end_of_prefill - record->preempted + record->preempted_before_first);
+	uint64_t prompt = record->prompt_tokens, length = prompt + record->output_tokens;
+
+	summary->running_ns += prefill + decode;
+	summary->length_ns += length * (prefill + decode);
+	summary->doubled_held_ns += 2 * prompt * prefill + (prompt + length) * decode;
+}
+
 static void add_finished(struct kv_summary *summary, const struct kv_request_record *record)
 {
 	struct kv_distribution *metric = summary->metric;
@@ -155,6 +167,7 @@ static void add_finished(struct kv_summary *summary, const struct kv_request_rec
 	kv_distribution_add(&metric[KV_METRIC_CLIENT_WAIT], wait);
 	kv_distribution_add(&metric[KV_METRIC_E2EL_WITH_WAIT], e2e + wait);
 	add_times(summary, record, e2e, wait);
+	add_running_time(summary, record);
 	summary->input_tokens += record->prompt_tokens;
 	summary->output_tokens += record->output_tokens;
 	if (is_good(summary->options, ttft, kv_time_per_output_token(record), e2e))

@@ -5,6 +5,7 @@
 #include "results/summary.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,6 +179,20 @@ static void write_occupancy(struct kv_output *out, const struct kv_summary *summ
 	}
 }
 
+static void write_factor(struct kv_output *out, const char *label, double factor, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void write_factor(struct kv_output *out, const char *label, double factor, const char *format, ...)
+{
+	char why[160];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof why, format, args);
+	va_end(args);
+	kv_output_printf(out, "  x %-36s %-10.3f %s\n", label, factor, why);
+}
+
 static void write_concurrency(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	struct kv_concurrency c = kv_concurrency_of(summary, info);
@@ -187,16 +202,15 @@ static void write_concurrency(struct kv_output *out, const struct kv_summary *su
 	write_title(out, "Promised by division, and admitted", '-');
 	kv_output_printf(out, "%-40s %-10.2f (of %u tokens)\n", "Pool / max_model_len:", c.by_limit, info->max_model_len);
 	kv_output_printf(out, "%-40s %-10.2f (of %.0f tokens)\n", "Pool / mean length:", c.by_mean_length, c.mean_length);
-	kv_output_printf(out, "%-40s %-10.2f (at most %.0f)\n", "Requests that ran, on average:", c.mean_running,
+	write_factor(out, "share of the pool pinned", c.pinned_share, "the rest was free, or cached only");
+	write_factor(out, "unequal lengths", c.unequal_lengths, "%.0f tokens by the time that requests run",
+	             c.length_by_time);
+	write_factor(out, "growth", c.growth, "of these they have about %.0f, on average", c.held);
+	write_factor(out, info->kv_groups > 1 ? "sharing, and windows" : "sharing", c.sharing, "in %.0f slots a request", c.filled);
+	write_factor(out, "allocation", c.allocation, "with %.0f reserved and %.0f wasted, %.0f pinned", c.reserved,
+	             c.waste, c.pinned);
+	kv_output_printf(out, "%-40s %-10.2f (at most %.0f)\n", "= requests that ran, on average:", c.mean_running,
 	                 (double)summary->levels.max[KV_LEVEL_RUNNING]);
-	kv_output_printf(out, "%-40s = %.2f x %.3f of the pool pinned x %.0f / %.0f slots\n", "", c.by_mean_length,
-	                 c.pinned_share, c.mean_length, c.pinned);
-	kv_output_printf(out, "%-40s %-10.0f = %.0f filled + %.0f reserved + %.0f waste\n", "Slots pinned a running request:",
-	                 c.pinned, c.filled, c.reserved, c.waste);
-	if (c.pinned < c.mean_length)
-		kv_output_text(out, "  fewer than its mean length: requests grow into it, or share blocks\n");
-	else
-		kv_output_text(out, "  more than the mean length: reserved or wasted slots, or long requests stay longer\n");
 }
 
 static void write_copies(struct kv_output *out, const char *label, uint64_t blocks, uint64_t block_bytes)

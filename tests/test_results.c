@@ -352,6 +352,27 @@ START_TEST(summary_has_our_numbers_under_kvsim)
 }
 END_TEST
 
+/* 10 blocks of 16 against requests of 35 and 17 tokens; the first has blocks for 30 ms and holds 32 and 33.5 tokens, the
+ * other for 10 ms and 16. */
+START_TEST(what_division_promises_and_what_ran_differ_by_named_factors)
+{
+	static const struct expected expected[] = {
+		{"kvsim/concurrency/by_mean_length", 160 / 26.0}, {"kvsim/concurrency/pinned_share", 0.3},
+		{"kvsim/concurrency/length_by_time", (35 * 30 + 17 * 10) / 40.0},
+		{"kvsim/concurrency/held", (32 * 10 + 33.5 * 20 + 16 * 10) / 40.0},
+		{"kvsim/concurrency/unequal_lengths", 26 / 30.5}, {"kvsim/concurrency/growth", 30.5 / 28.75},
+		{"kvsim/concurrency/sharing", 1}, {"kvsim/concurrency/allocation", 28.75 / 36},
+		{"kvsim/concurrency/mean_running", 4 / 3.0}
+	};
+
+	tell_run();
+	CHECK_NUMBERS(expected);
+	ck_assert_double_eq_tol(number("kvsim/concurrency/by_mean_length") * number("kvsim/concurrency/pinned_share") *
+	                        number("kvsim/concurrency/unequal_lengths") * number("kvsim/concurrency/growth") *
+	                        number("kvsim/concurrency/sharing") * number("kvsim/concurrency/allocation"), 4 / 3.0, 1e-12);
+}
+END_TEST
+
 START_TEST(requests_csv_is_exact_and_leaves_out_what_never_came)
 {
 	struct kv_request_record refused = {
@@ -732,6 +753,7 @@ int main(void)
 	tcase_add_test(tc, summary_has_the_numbers_of_vllm_bench_serve);
 	tcase_add_test(tc, summary_keys_stand_in_vllm_order);
 	tcase_add_test(tc, summary_has_our_numbers_under_kvsim);
+	tcase_add_test(tc, what_division_promises_and_what_ran_differ_by_named_factors);
 	tcase_add_test(tc, requests_csv_is_exact_and_leaves_out_what_never_came);
 	tcase_add_test(tc, timeline_weighs_levels_by_time_within_given_intervals);
 	tcase_add_test(tc, timeline_ends_with_the_run_when_that_is_a_boundary);
