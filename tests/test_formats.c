@@ -201,6 +201,44 @@ START_TEST(each_format_reads_its_rows_by_its_rules)
 }
 END_TEST
 
+/* Keys that a format does not know are counted wherever they stand, and nothing else happens. */
+static const struct {
+	const char *format, *text;
+	uint64_t unknown;
+} extras[] = {
+	{"mooncake", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[1],\"a\":1,\"b\":2}\n", 2},
+	{"azure", "TIMESTAMP,ContextTokens,GeneratedTokens,Extra\n2024-05-10 00:00:00,1,5,x\n", 1},
+	{"kv-cache-tester", "{\"id\":\"s\",\"a\":1,\"requests\":[{\"t\":0,\"in\":8,\"out\":1,\"b\":1,\"hash_ids\":[]},"
+	 "{\"t\":1,\"c\":1,\"requests\":[{\"t\":0,\"in\":8,\"out\":1,\"d\":1,\"hash_ids\":[]}]}]}", 4},
+	{"aibrix", "{\"timestamp\":1,\"a\":1,\"requests\":[{\"prompt_length\":2,\"output_length\":2,\"b\":1}]}\n", 2},
+	{"llmservingsim-sessions",
+	 "{\"arrival_time_ns\":1,\"a\":1,\"sub_requests\":[{\"input_toks\":1,\"output_toks\":1,\"b\":1}]}\n",
+	 2},
+	{"copilot",
+	 "{\"session_id\":\"s\",\"a\":1,\"turns\":[{\"b\":1,\"llm_calls\":[" CALL("10", 1, 8, 1, 0, 200) "]}]}\n",
+	 2},
+	{"aiperf", "{\"input_length\":9,\"extra\":{}}\n", 1},
+	{"tracelab", "session_id,round_idx,prefix_len,input_len,output_len,more\n0,0,0,5,1,1\n", 1},
+};
+
+START_TEST(unknown_keys_are_counted_and_do_no_harm)
+{
+	char path[KV_PATH_SIZE];
+	struct kv_trace_options options;
+	struct kv_trace *trace;
+	struct kv_error err = {0};
+	int status;
+
+	kv_trace_options_init(&options);
+	options.format = extras[_i].format;
+	status = kv_read_all(kv_write_file(path, extras[_i].text, strlen(extras[_i].text)), &options, &trace, &err);
+	unlink(path);
+	ck_assert_msg(status == 0, "%s", err.text);
+	ck_assert_uint_eq(kv_trace_counts(trace)->unknown_keys, extras[_i].unknown);
+	kv_trace_close(trace);
+}
+END_TEST
+
 static const struct bad {
 	const char *format;
 	const char *text;
@@ -255,6 +293,12 @@ static const struct bad {
 	 ":3: round_idx: 2 in session '0'; allowed: 1, the next one (is the session id used twice?)"},
 	{"tracelab", "session_id,round_idx,prefix_len,input_len,output_len\n0,0,0,5,1\n0,0,0,5,1\n",
 	 ":3: round_idx: 0 in session '0'; allowed: 1, the next one (is the session id used twice?)"},
+	{"tracelab-rounds",
+	 "{\"session_id\":\"a\",\"round_index\":0,\"input_tokens_total\":9,\"prefix_tokens\":0,\"output_tokens\":1,"
+	 "\"timing_events\":[{\"event_type\":\"text\",\"timestamp\":\"2026-06-01T05:40:29.887Z\"}]}\n"
+	 "{\"session_id\":\"a\",\"round_index\":0,\"input_tokens_total\":9,\"prefix_tokens\":0,\"output_tokens\":1,"
+	 "\"timing_events\":[{\"event_type\":\"text\",\"timestamp\":\"2026-06-01T05:40:39.887Z\"}]}\n",
+	 ":2: round_index: 0 in session 'a'; allowed: 1, the next one (is the session id used twice?)"},
 	{"vllm-bench", "{\"input_lens\":[1,2],\"output_lens\":[1]}",
 	 ":1: output_lens: 1 entries; allowed: 2, as in input_lens"},
 	{"burstgpt", "Timestamp,Model,Request tokens,Response tokens\n1,ChatGPT,x,5\n",
@@ -439,6 +483,7 @@ START_TEST(public_files_are_detected_and_read_in_full)
 	ck_assert_msg(kv_read_all(path, &options, &trace, &err) == 0, "%s", err.text);
 	ck_assert_str_eq(kv_trace_format(trace)->name, files[_i].format);
 	ck_assert_uint_eq(kv_trace_counts(trace)->emitted, files[_i].requests);
+	ck_assert_ptr_null(kv_trace_remark(trace, 0));
 	kv_trace_close(trace);
 }
 END_TEST
@@ -474,6 +519,7 @@ int main(void)
 	TCase *tc = tcase_create("rules");
 
 	tcase_add_loop_test(tc, each_format_reads_its_rows_by_its_rules, 0, COUNT(samples));
+	tcase_add_loop_test(tc, unknown_keys_are_counted_and_do_no_harm, 0, COUNT(extras));
 	tcase_add_loop_test(tc, each_rule_that_is_broken_is_told, 0, COUNT(bads));
 	tcase_add_loop_test(tc, parameters_of_formats_are_checked, 0, 5);
 	tcase_add_test(tc, sub_agents_run_beside_and_are_waited_for_if_they_had_ended);

@@ -77,6 +77,9 @@ static const struct {
 	{TEXT("arrival_s,prompt_tokens,output_tokens\r0,10,1\r0.25,20,0\r0.25,30,3\r")},
 	{TEXT(" arrival_s , prompt_tokens,output_tokens\n0 , 10,\t1\n0.25, 20 ,0\n0.25,30,3\n")},
 	{TEXT(H3 "0.250000000,20,0\n0,10,1\n25e-2,30,3\n")},
+	{TEXT("\xef\xbb\xbf{\"arrival_s\": 0, \"prompt_tokens\": 10, \"output_tokens\": 1}\r\n"
+	      "{\"arrival_s\": 0.25, \"prompt_tokens\": 20, \"output_tokens\": 0}\r\n"
+	      "{\"output_tokens\": 3, \"prompt_tokens\": 30, \"arrival_s\": 0.25}")},
 	{TEXT("{\"arrival_s\": 0, \"prompt_tokens\": 10, \"output_tokens\": 1}\n"
 	      "{\"arrival_s\": 0.25, \"prompt_tokens\": 20, \"output_tokens\": 0}\r\n\n"
 	      "  {\"output_tokens\": 3, \"prompt_tokens\": 30, \"arrival_s\": 25e-2, \"tenant\": null}")},
@@ -442,6 +445,110 @@ START_TEST(a_row_too_far_behind_what_it_depends_on_is_an_error)
 }
 END_TEST
 
+/* --- what public traces do to their readers ----------------------------------------------------------------------- */
+
+START_TEST(commas_quotes_and_line_ends_inside_quotes_are_text)
+{
+	open_text(TEXT("request_id,arrival_s,prompt,output_tokens,tenant\r\n"
+	               "\"a,b\",0,\"s,1:20 s2:3\",1,\"say \"\"hi\"\"\"\r\n\"c\r\nd\",1,s:4,1,\r\n"));
+	expect_next(0, 23, 1);
+	ck_assert_str_eq(request.id, "a,b");
+	ck_assert_str_eq(request.tenant, "say \"hi\"");
+	expect_segment(0, KV_STREAM_NAMED, "s,1", 20);
+	expect_next(KV_SECOND, 4, 1);
+	ck_assert_str_eq(request.id, "c\r\nd");
+	expect_end();
+}
+END_TEST
+
+/* Each form of Azure's dates, before and after the first row's instant, which is 2024-05-10 00:00:01.5 UTC. */
+static const struct {
+	const char *date;
+	kv_time after;
+} dates[] = {
+	{"2024-05-10 00:00:02", KV_SECOND / 2},
+	{"2024-05-10 00:00:02.5", KV_SECOND},
+	{"2024-05-10 00:00:01.5000001", 100},
+	{"2024-05-10 00:00:01.500001+00:00", 1000},
+	{"2024-05-10 00:00:02+00:00", KV_SECOND / 2},
+	{"2024-05-10T00:00:01.501Z", KV_MILLISECOND},
+	{"2024-05-10 01:30:02+01:30", KV_SECOND / 2},
+	{"2024-05-09 19:00:02-05:00", KV_SECOND / 2},
+	{"2024-05-09T19:00:02.123456789-05:00", 623456789},
+};
+
+START_TEST(dates_with_any_fraction_and_zone_mean_the_same_instants)
+{
+	char text[300];
+
+	open_text(text, (size_t)snprintf(text, sizeof text,
+	                                 "\xef\xbb\xbfTIMESTAMP,ContextTokens,GeneratedTokens\r\n"
+	                                 "2024-05-10 00:00:01.5,1,1\r\n%s,2,1\r\n", dates[_i].date));
+	expect_next(0, 1, 1);
+	expect_next(dates[_i].after, 2, 1);
+}
+END_TEST
+
+/* Rows that are a second or a tenth of one apart in milliseconds, read in that unit and in others. */
+static const struct {
+	const char *format, *remark;
+	int step;
+} clocks[] = {
+	{"mooncake,unit=s", "are milliseconds taken for seconds?", 1000},
+	{"mooncake,unit=ms", NULL, 1000},
+	{"mooncake,unit=us", "are seconds taken for milliseconds?", 100},
+	{"mooncake,unit=ms", NULL, 100},
+};
+
+START_TEST(a_trace_a_thousand_times_too_long_or_too_short_is_doubted)
+{
+	char text[60 * 90];
+	size_t length = 0;
+	struct kv_error err = {0};
+	const char *remark;
+
+	for (int i = 0; i < 60; i++)
+		length += (size_t)sprintf(text + length, "{\"timestamp\":%d,\"input_length\":5,\"output_length\":1,"
+		                          "\"hash_ids\":[%d]}\n", i * clocks[_i].step, i);
+	options.format = clocks[_i].format;
+	open_text(text, length);
+	while (kv_trace_source(trace)->next(kv_trace_source(trace), &request, &err) == 1)
+		;
+	remark = kv_trace_remark(trace, 0);
+	if (clocks[_i].remark == NULL)
+		ck_assert_ptr_null(remark);
+	else
+		ck_assert_msg(remark != NULL && strstr(remark, clocks[_i].remark) != NULL, "%s", remark);
+}
+END_TEST
+
+START_TEST(rows_out_of_order_are_refused_where_none_may_wait)
+{
+	struct kv_error err = {0};
+	int status = 0;
+
+	options.reorder_time = _i == 0 ? 0 : options.reorder_time;
+	options.reorder_rows = _i == 1 ? 0 : options.reorder_rows;
+	kv_write_file(path, TEXT(H3 "5,1,1\n7,2,1\n6,3,1\n8,4,1\n"));
+	trace = kv_trace_open(path, &options, &err);
+	while (trace != NULL && (status = kv_trace_source(trace)->next(kv_trace_source(trace), &request, &err)) == 1)
+		;
+	ck_assert(trace == NULL || status == -1);
+	ck_assert_msg(strstr(err.text, ":4: arrival: 1 s before a row that precedes it") != NULL, "%s", err.text);
+}
+END_TEST
+
+/* The first two rows of the file, not the two that come first. */
+START_TEST(a_range_counts_rows_before_they_are_put_in_order)
+{
+	options.end_row = 2;
+	open_text(TEXT(H3 "5,1,1\n7,2,1\n6,3,1\n"));
+	expect_next(5 * KV_SECOND, 1, 1);
+	expect_next(7 * KV_SECOND, 2, 1);
+	expect_end();
+}
+END_TEST
+
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(a_range_of_rows_starts_its_own_clock_and_keeps_names)
@@ -644,6 +751,13 @@ int main(void)
 	tcase_add_test(tc, after_its_last_retry_a_request_is_refused);
 	tcase_add_test(tc, an_open_loop_takes_recorded_times);
 	tcase_add_test(tc, a_row_too_far_behind_what_it_depends_on_is_an_error);
+	tcase_add_test(tc, commas_quotes_and_line_ends_inside_quotes_are_text);
+	tcase_add_loop_test(tc, dates_with_any_fraction_and_zone_mean_the_same_instants, 0,
+	                    (int)(sizeof dates / sizeof *dates));
+	tcase_add_loop_test(tc, a_trace_a_thousand_times_too_long_or_too_short_is_doubted, 0,
+	                    (int)(sizeof clocks / sizeof *clocks));
+	tcase_add_loop_test(tc, rows_out_of_order_are_refused_where_none_may_wait, 0, 2);
+	tcase_add_test(tc, a_range_counts_rows_before_they_are_put_in_order);
 	tcase_add_test(tc, a_range_of_rows_starts_its_own_clock_and_keeps_names);
 	tcase_add_test(tc, ranges_are_written_like_slices);
 	tcase_add_test(tc, time_scale_multiplies_arrivals);

@@ -93,6 +93,8 @@ static const struct bad table[] = {
 	/* rows that depend on others */
 	{TEXT(HA "a,0,5,1,,\nb,,5,1,c,1\n"), "bad_reference", ":3: after: 'c': no request of that id stands earlier"},
 	{TEXT(HA "a,0,5,1,,\nb,,5,1,b,1\n"), "bad_reference", ":3: after: 'b': no request of that id stands earlier"},
+	/* A cycle has to name a row that comes later. */
+	{TEXT(HA "a,,5,1,b,1\nb,,5,1,a,1\n"), NULL, ":2: after: 'b': no request of that id stands earlier in the file"},
 	{TEXT(HA "a,0,5,1,,\nb,,5,1,,\n"), "missing_field",
 	 ":3: arrival_s: is missing, and every row that does not depend on another needs it"},
 	{TEXT(HA "a,0,5,1,,\nb,1,5,1,,2\n"), "bad_reference",

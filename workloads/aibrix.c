@@ -22,14 +22,19 @@ static const struct kv_field output_field = {
 	.name = "output_length", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens)
 };
 
+static const char *const line_keys[] = {"timestamp", "requests", NULL};
+static const char *const request_keys[] = {"prompt", "prompt_length", "output_length", "session_id", NULL};
+
 static int expand(void *owner, const json_t *object, uint64_t line)
 {
 	struct aibrix *self = owner;
 	const json_t *requests = json_object_get(object, "requests");
 
+	kv_trace_unknown_members(self->trace, object, line_keys);
 	for (size_t i = 0; i < json_array_size(requests); i++) {
 		struct kv_row *row = kv_trace_begin(self->trace, line);
 
+		kv_trace_unknown_members(self->trace, json_array_get(requests, i), request_keys);
 		kv_field_read_member(&time_field, row, object);
 		kv_field_read_member(&prompt_field, row, json_array_get(requests, i));
 		kv_field_read_member(&output_field, row, json_array_get(requests, i));

@@ -66,12 +66,20 @@ static kv_time read_duration(struct kv_row *row, const json_t *call)
 	return duration;
 }
 
+static const char *const session_keys[] = {"session_id", "date", "turns", NULL};
+static const char *const turn_keys[] = {"turn_id", "llm_calls", "tool_batches", NULL};
+static const char *const call_keys[] = {
+	"message_id", "timestamp", "duration_ms", "initiator_type", "model", "result", "status_code", "tokens",
+	"message_metadata", NULL
+};
+
 static int take_call(struct copilot *self, struct kv_session *session, const json_t *call, uint64_t line)
 {
 	struct kv_row *row = kv_trace_begin(self->trace, line);
 	uint32_t cached = 0;
 	kv_time duration;
 
+	kv_trace_unknown_members(self->trace, call, call_keys);
 	read_start(row, call);
 	duration = read_duration(row, call);
 	read_tokens(row, json_object_get(call, "tokens"), &cached);
@@ -98,6 +106,7 @@ static int take_turns(struct copilot *self, struct kv_session *session, const js
 	for (size_t t = 0; t < json_array_size(turns); t++) {
 		const json_t *calls = json_object_get(json_array_get(turns, t), "llm_calls");
 
+		kv_trace_unknown_members(self->trace, json_array_get(turns, t), turn_keys);
 		for (size_t i = 0; i < json_array_size(calls); i++) {
 			*any = true;
 			if (take_call(self, session, json_array_get(calls, i), line) != 0)
@@ -117,6 +126,7 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 	if (!json_is_string(id))
 		return kv_trace_leave_out(self->trace, line, KV_FAULT_MISSING,
 		                          "session_id: not a string; allowed: text in quotes");
+	kv_trace_unknown_members(self->trace, object, session_keys);
 	session = kv_sessions_find(&self->sessions, json_string_value(id), json_string_length(id));
 	if (session->rounds > 0)
 		return kv_trace_leave_out(self->trace, line, KV_FAULT_DUPLICATE_ID,

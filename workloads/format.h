@@ -243,6 +243,8 @@ int kv_trace_leave_out(struct kv_trace *trace, uint64_t line, enum kv_fault faul
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name);
 /* Counts a key that the format does not know; it is not an error. */
 void kv_trace_unknown_key(struct kv_trace *trace);
+/* The same for the members of an object that are not among these names, ended by NULL. */
+void kv_trace_unknown_members(struct kv_trace *trace, const json_t *object, const char *const *known);
 /* A sentence that users are told with what is printed of the trace and of its runs. */
 void kv_trace_note(struct kv_trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Counts block ids that the reader has found to stand for two lengths, where rows do not name them as blocks. */

@@ -64,6 +64,19 @@ static const struct kv_field output_field = {
 	.name = "out", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens)
 };
 
+/* What sessions, requests and sub-agents have. */
+static const char *const session_keys[] = {
+	"requests", "id", "models", "block_size", "hash_id_scope", "tool_tokens", "system_tokens", "totals", NULL
+};
+static const char *const request_keys[] = {
+	"t", "type", "model", "in", "out", "hash_ids", "input_types", "output_types", "stop", "think_time", "api_time",
+	"ttft", NULL
+};
+static const char *const agent_keys[] = {
+	"requests", "t", "type", "agent_id", "subagent_type", "duration_ms", "total_tokens", "tool_use_count", "status",
+	"models", "tool_tokens", "system_tokens", NULL
+};
+
 /* A time in seconds, 0 where it is absent. */
 static kv_time read_time(struct kv_row *row, const json_t *request, const char *key)
 {
@@ -164,6 +177,7 @@ static int take_request(struct tester *self, struct session *session, struct thr
 	kv_time t = thread->offset + read_time(row, request, "t");
 	kv_time end = t + read_time(row, request, "api_time");
 
+	kv_trace_unknown_members(self->trace, request, request_keys);
 	row->arrival = session->start + t;
 	kv_field_read_member(&prompt_field, row, request);
 	kv_field_read_member(&output_field, row, request);
@@ -192,6 +206,7 @@ static int take_subagent(struct tester *self, struct session *session, struct th
 	struct thread thread = {.last = parent->last, .offset = parent->offset + read_time(scratch, entry, "t")};
 	int status = take_thread(self, session, &thread, json_object_get(entry, "requests"), depth + 1);
 
+	kv_trace_unknown_members(self->trace, entry, agent_keys);
 	if (status == 0 && thread.started) {
 		parent->joins =
 			kv_grow(parent->joins, &parent->join_capacity, parent->join_count + 1, sizeof *parent->joins);
@@ -262,6 +277,7 @@ static int expand(void *owner, json_t *document, uint64_t line, struct kv_error 
 
 	if (fail_session(self, document, line, err) != 0)
 		return -1;
+	kv_trace_unknown_members(self->trace, document, session_keys);
 	session.id = json_string_value(json_object_get(document, "id"));
 	session.start = (kv_time)self->session_count++ * self->params->stagger;
 	if (!json_is_string(scope) || strcmp(json_string_value(scope), "global") != 0)

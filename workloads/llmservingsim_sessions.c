@@ -51,6 +51,12 @@ static kv_time read_wait(struct kv_row *row, const json_t *request)
 	return wait;
 }
 
+static const char *const session_keys[] = {"session_id", "arrival_time_ns", "sub_requests", NULL};
+static const char *const request_keys[] = {
+	"input_toks", "output_toks", "tool_duration_ns", "input_tok_ids", "output_tok_ids", "session_id",
+	"arrival_time_ns", NULL
+};
+
 static int take_request(struct llmservingsim_sessions *self, struct kv_session *session, const json_t *request,
                         const json_t *object, uint64_t line)
 {
@@ -58,6 +64,7 @@ static int take_request(struct llmservingsim_sessions *self, struct kv_session *
 	uint64_t kept = self->params->reuse == REUSE_PREVIOUS ? session->tokens : 0;
 	kv_time wait;
 
+	kv_trace_unknown_members(self->trace, request, request_keys);
 	kv_field_read_member(&prompt_field, row, request);
 	kv_field_read_member(&output_field, row, request);
 	if (session->rounds == 0)
@@ -103,6 +110,7 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 		                 "session_id: is that of an earlier session too; allowed: unique ids");
 	if (requests == NULL)
 		return take_request(self, session, object, object, line);
+	kv_trace_unknown_members(self->trace, object, session_keys);
 	if (json_array_size(requests) == 0)
 		return kv_trace_leave_out(self->trace, line, KV_FAULT_EMPTY_SESSION, NULL);
 	for (size_t i = 0; i < json_array_size(requests) && status == 0; i++)

@@ -14,6 +14,7 @@ libkvsim_a_SOURCES += \
 	%D%/csv.c %D%/csv.h \
 	%D%/dependents.c %D%/dependents.h \
 	%D%/document.c %D%/document.h \
+	%D%/doubts.c %D%/doubts.h \
 	%D%/draw.c %D%/draw.h \
 	%D%/files.c %D%/files.h \
 	%D%/format.h \

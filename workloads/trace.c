@@ -17,6 +17,7 @@
 #include "sim/base/remarks.h"
 #include "workloads/block_watch.h"
 #include "workloads/dependents.h"
+#include "workloads/doubts.h"
 #include "workloads/files.h"
 #include "workloads/sent_rows.h"
 #include "workloads/window.h"
@@ -323,6 +324,19 @@ gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name)
 void kv_trace_unknown_key(struct kv_trace *trace)
 {
 	trace->counts.unknown_keys++;
+}
+
+void kv_trace_unknown_members(struct kv_trace *trace, const json_t *object, const char *const *known)
+{
+	json_t *members = (json_t *)object;
+
+	for (void *at = json_object_iter(members); at != NULL; at = json_object_iter_next(members, at)) {
+		const char *const *name = known;
+
+		while (*name != NULL && strcmp(*name, json_object_iter_key(at)) != 0)
+			name++;
+		trace->counts.unknown_keys += *name == NULL;
+	}
 }
 
 void kv_trace_note(struct kv_trace *trace, const char *format, ...)
@@ -804,54 +818,18 @@ bool kv_trace_has_prefix_identity(const struct kv_trace *trace)
 	return trace->flags & KV_TRACE_PREFIX_IDENTITY;
 }
 
-/* Public traces have between 0.01 and 2,000 requests a second. */
-static const char *doubt_times(const struct kv_trace_counts *counts)
+/* Dates leave no doubt of their unit, and slices of traces that have them may be as sparse as they like. */
+static bool has_bare_times(const struct kv_trace *trace)
 {
-	double span = (double)(counts->last - counts->first) / (double)KV_SECOND;
-	double rate = (double)counts->emitted / span;
-
-	if (counts->emitted < 50 || span <= 0 || counts->dependent_rows > 0)
-		return NULL;
-	if (rate < 0.005)
-		return "the trace has less than one request in 200 s: are milliseconds taken for seconds?";
-	if (rate > 2000)
-		return "the trace has more than 2,000 requests a second: are seconds taken for milliseconds?";
-	return NULL;
-}
-
-static const char *doubt_lengths(const struct kv_trace_counts *counts)
-{
-	if (counts->uneven_blocks == 0)
-		return NULL;
-	return "the trace has block ids that stand for two lengths, taken to agree as far as both go: is the block "
-	       "size right?";
-}
-
-static const char *doubt_places(const struct kv_trace_counts *counts)
-{
-	if (counts->misplaced_blocks == 0)
-		return NULL;
-	return "the trace has block ids behind two different ones, shared only as far as prompts agree from the "
-	       "beginning: are they hashes of all that precedes them?";
+	return !(trace->flags & KV_TRACE_CLOCK_FROM_FIRST) && trace->options.request_rate == 0 &&
+	       trace->options.time_scale == 1;
 }
 
 const char *kv_trace_remark(struct kv_trace *trace, size_t number)
 {
-	static const char *(*const doubts[])(const struct kv_trace_counts *) = {
-		doubt_times, doubt_lengths, doubt_places
-	};
-	const struct kv_trace_counts *counts = kv_trace_counts(trace);
-	size_t left = number - trace->notes.count;
-
 	if (number < trace->notes.count)
 		return trace->notes.text[number];
-	for (size_t i = 0; i < sizeof doubts / sizeof *doubts; i++) {
-		const char *doubt = doubts[i](counts);
-
-		if (doubt != NULL && left-- == 0)
-			return doubt;
-	}
-	return NULL;
+	return kv_doubt(kv_trace_counts(trace), has_bare_times(trace), number - trace->notes.count);
 }
 
 int kv_trace_fingerprint(struct kv_trace *trace, char text[KV_FINGERPRINT_SIZE], struct kv_error *err)

@@ -62,6 +62,14 @@ done >"$scratch/ms.jsonl"
 run trace info --format mooncake,unit=s ms.jsonl
 expect_line 'milliseconds taken for seconds are noticed' 0 'are milliseconds taken for seconds?'
 
+# Ids that are equal in their lower 32 bits alone.
+cat >"$scratch/wide.jsonl" <<END
+{"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [7]}
+{"timestamp": 5, "input_length": 512, "output_length": 1, "hash_ids": [4294967303]}
+{"timestamp": 5, "input_length": 512, "output_length": 1, "hash_ids": [4294967303]}
+END
+lines 'ids keep 64 bits' "$scratch/wide.jsonl" 'Blocks of the trace 1 of 3 0.3333 1 of 2 0.5000'
+
 # The same id partial and full: 100 tokens are shared, no more, and nobody is left to believe otherwise.
 cat >"$scratch/tails.jsonl" <<END
 {"timestamp": 0, "input_length": 612, "output_length": 1, "hash_ids": [1, 2]}
