@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,6 +95,29 @@ START_TEST(a_static_batch_is_a_prefill_and_a_decode_step_for_every_further_token
 	ck_assert_double_eq(o.terms[0].compute, 2 * 100 * 16 * 128.0);
 	ck_assert_double_eq(o.terms[1].compute, 2 * 100 * 16.0);
 	ck_assert_double_eq(o.terms[1].decode_kv, 64 * 16 * 192.0);
+	kv_measurements_free(m);
+}
+END_TEST
+
+START_TEST(a_layer_is_its_matrix_products_and_one_overhead)
+{
+	struct kv_measurements *m = must_read("gpu,tp,model,phase,batch,tokens,context,time_ms,other_ms\n"
+	                                      "h100,2,m,layer_linear,,16,0,0.9,0.1\n");
+	struct kv_latency_setup setup = {.model = {.layers = 2, .hidden = 8, .linear_params = 100, .linear_bytes = 200,
+	                                           .head_params = 50, .head_bytes = 100, .full_kv_bytes = 64},
+	                                 .rates = {1, 1, 1, 1}, .tensor_parallel = 2, .pipeline_parallel = 1,
+	                                 .constants = {.ec = .5, .eb = .8, .ea = .6, .ek = .7, .km = .6, .en = .6, .c0 = 1000,
+	                                               .cl = 7, .c1 = 100, .cs = 10}};
+	struct kv_roofline roofline;
+	struct kv_observation o;
+
+	kv_roofline_init(&roofline, &setup);
+	kv_measurement_observe(&m->row[0], &roofline, 0, &o);
+	ck_assert_int_eq(m->row[0].phase, KV_PHASE_LAYER);
+	ck_assert_double_eq(o.seconds, .0009);
+	ck_assert_double_eq(o.terms[0].compute, 2 * 100 * 16 / 2 / 2.0);
+	ck_assert_double_eq(o.terms[0].weights, 200 / 2 / 2.0);
+	ck_assert_double_eq_tol(kv_observation_predict(&o, &setup.constants), 7 + hypot(800 / .5, 50 / .8), 1e-9);
 	kv_measurements_free(m);
 }
 END_TEST
@@ -214,6 +238,7 @@ int main(void)
 	tcase_add_test(tc, rows_have_a_phase_a_configuration_and_a_shape);
 	tcase_add_test(tc, totals_alone_are_taken_as_equal_sequences);
 	tcase_add_test(tc, a_static_batch_is_a_prefill_and_a_decode_step_for_every_further_token);
+	tcase_add_test(tc, a_layer_is_its_matrix_products_and_one_overhead);
 	tcase_add_loop_test(tc, rows_that_cannot_be_used_say_why, 0, sizeof bad / sizeof *bad);
 	tcase_add_test(tc, a_row_that_stands_twice_counts_once);
 	tcase_add_test(tc, overflowed_batches_do_not_measure_steps);

@@ -31,7 +31,8 @@ static const struct argp_option options[] = {
 	{.name = "start", .key = OPTION_START, .arg = "PROFILE",
 	 .doc = "Hardware profile whose constants are the starting point and what the data must argue against"},
 	{.name = "kernel-times", .key = OPTION_KERNEL_TIMES,
-	 .doc = "The rows are sums of kernel times: fit without host gaps, then add 1 ms a step for the engine"},
+	 .doc = "The rows are sums of kernel times, without all-reduces and host gaps: fit like that, then add the engine's "
+	        "time a step; a score leaves it out again"},
 	{.name = "folds", .key = OPTION_FOLDS, .arg = "N", .doc = "Folds of the cross-validation (10; 0 = none)"},
 	{.name = "leave-out", .key = OPTION_LEAVE_OUT, .arg = "gpu|tp|model",
 	 .doc = "Cross-validate by leaving out one of these at a time instead of shapes"},
@@ -152,7 +153,8 @@ int kv_cli_calibrate(int argc, char **argv)
 		.doc = "Fits the constants of the step-time model to measured steps, or scores a profile against them.\v"
 		       "Columns: gpu, tp, model, p_tok, p_seq, p_ctx (prefill: new tokens, sequences, KV tokens already "
 		       "there), d_seq, d_ctx (decode: sequences, KV tokens read), time_ms; totals over the batch. Static "
-		       "batches: phase e2e_static, batch, tokens, context, time_ms.\n\n"
+		       "batches: phase e2e_static, batch, tokens, context, time_ms. Matrix products of one layer: phase "
+		       "layer_linear, an empty batch, tokens, context, time_ms.\n\n"
 		       "Example: kvsim calibrate --data steps.csv --hardware h100-sxm --out mine.yaml"
 	};
 	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .tp = 1, .fail_above = INFINITY};
@@ -202,7 +204,7 @@ static struct kv_measurements *read_measurements(const struct kv_calibrate_argum
 static int load(const struct kv_calibrate_arguments *a, const char *path, const char *hardware,
                 struct kv_calibrate_inputs *in, struct kv_error *err)
 {
-	struct kv_measured_options set_options = {.quantization = a->quantization};
+	struct kv_measured_options set_options = {.quantization = a->quantization, .kernel_times = a->kernel_times};
 
 	if (kv_dtype_of(a->kv_cache_dtype, &set_options.kv_dtype, err))
 		return -1;

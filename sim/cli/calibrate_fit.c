@@ -203,10 +203,13 @@ static char *describe_row(const struct fitting *f, size_t usable)
 	const struct kv_configuration *at = &f->in.measurements->configuration[row->configuration];
 	char text[256];
 
-	snprintf(text, sizeof text, "line %zu: %u x %s, %s, %s: %llu new tokens of %llu, %llu past; %llu decodes on %llu",
-	         row->line, at->tp, at->gpu, at->model, kv_phase_name(row->phase), (unsigned long long)row->p_tok,
-	         (unsigned long long)row->p_seq, (unsigned long long)row->p_ctx, (unsigned long long)row->d_seq,
-	         (unsigned long long)row->d_ctx);
+	int used = snprintf(text, sizeof text, "line %zu: %u x %s, %s, %s: %llu new tokens", row->line, at->tp, at->gpu,
+	                    at->model, kv_phase_name(row->phase), (unsigned long long)row->p_tok);
+
+	if (row->phase != KV_PHASE_LAYER && (size_t)used < sizeof text)
+		snprintf(text + used, sizeof text - (size_t)used, " of %llu, %llu past; %llu decodes on %llu",
+		         (unsigned long long)row->p_seq, (unsigned long long)row->p_ctx, (unsigned long long)row->d_seq,
+		         (unsigned long long)row->d_ctx);
 	return kv_strdup(text);
 }
 

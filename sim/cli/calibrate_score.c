@@ -2,6 +2,7 @@
 
 #include "sim/cli/calibrate.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "sim/base/csv_table.h"
@@ -19,6 +20,16 @@ json_t *kv_calibrate_refused_json(const struct kv_measurements *m)
 			json_array_append_new(refused, json_pack("{sI ss}", "line", (json_int_t)m->row[i].line, "reason",
 			                                         m->row[i].problem));
 	return refused;
+}
+
+/* Kernel times lack what a calibration with them added for the engine. */
+static void leave_out_engine(struct kv_calibrate_inputs *in)
+{
+	for (size_t c = 0; c < in->measurements->configurations; c++) {
+		double *c0 = &in->set.setup[c].constants.c0;
+
+		*c0 = fmax(*c0 - in->engine->overheads.c0, 0.0);
+	}
 }
 
 /* Phases in the order of their enumeration, whatever comes first in the file. */
@@ -53,6 +64,9 @@ static int score_steps(const struct kv_calibrate_arguments *arguments, struct kv
 
 	if (kv_calibrate_load(arguments, arguments->score, arguments->hardware, &in, err))
 		return err->status;
+	if (arguments->kernel_times)
+		leave_out_engine(&in);
+	kv_measured_set_screen(&in.set, in.measurements);
 	kv_calibrate_name_refused(in.measurements);
 	fill_report(&in, &report);
 	if (in.set.count == 0) {

@@ -40,8 +40,8 @@ struct kv_efficiency {
 	double ec_fp8, eb_fp8;
 };
 
-/* The engine's part of a step's time, NAN = not given: overheads in seconds; how it reduces large messages (from so many
- * bytes on, with the factor el on en); whether its overheads overlap with the device's work (1) or not (0). */
+/* The engine's part of a step's time, NAN = not given: overheads in seconds; how it reduces large messages (from so
+ * many bytes on, with the factor el on en); whether its overheads overlap with the device's work (1) or not (0). */
 struct kv_overheads {
 	double c0, cl, cl_fp8, clp, c1, c1p, cs;
 	double large_message, el;

@@ -140,7 +140,7 @@ static int residuals(const gsl_vector *x, void *data, gsl_vector *f)
 static void add_host_slopes(const struct kv_roofline_terms *t, const struct kv_latency_constants *c, double weight,
                             double slope[KV_CONSTANTS])
 {
-	slope[KV_CONSTANT_C0] += weight * c->c0;
+	slope[KV_CONSTANT_C0] += weight * c->c0 * t->steps;
 	slope[KV_CONSTANT_CL] += weight * c->cl * t->layers;
 	slope[KV_CONSTANT_CLP] += weight * c->clp * t->layers * t->prefilling;
 	slope[KV_CONSTANT_C1] += weight * c->c1 * t->allreduces;

@@ -39,7 +39,7 @@ static size_t select_rows(const struct kv_measurements *m, const bool *wanted, s
 	for (size_t i = 0; i < m->rows; i++) {
 		const struct kv_measurement *row = &m->row[i];
 
-		if (row->problem || row->phase == KV_PHASE_STATIC || !wanted[row->configuration])
+		if (row->problem || !kv_measurement_is_step(row) || !wanted[row->configuration])
 			continue;
 		rows[count++] = (struct kv_timed_work){.work = kv_measurement_work(row, 0), .seconds = row->seconds};
 	}

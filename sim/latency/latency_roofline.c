@@ -52,7 +52,8 @@ void kv_roofline_init(struct kv_roofline *r, const struct kv_latency_setup *setu
 	r->allreduces = linked;
 	r->compute_token = (m->linear_params + m->experts_used * m->expert_params) * per_flop;
 	r->compute_sequence = m->head_params * per_flop;
-	r->weights_fixed = (m->linear_bytes + m->head_bytes) * per_byte;
+	r->weights_head = m->head_bytes * per_byte;
+	r->weights_fixed = m->linear_bytes * per_byte + r->weights_head;
 	r->experts_weight = m->experts * m->expert_bytes * per_byte;
 	r->log_untouched = m->experts > m->experts_used ? log1p(-m->experts_used / m->experts) : -HUGE_VAL;
 	r->ring_token = linked > 0.0 ? ring_bytes_per_token(setup) / setup->rates.link_bandwidth : 0.0;
@@ -74,9 +75,10 @@ void kv_roofline_terms(const struct kv_roofline *r, const struct kv_step_work *w
 	double sequences = (double)(work->prefill_seqs + work->decode_seqs);
 
 	if (sequences == 0.0) {
-		*terms = (struct kv_roofline_terms){0};
+		*terms = (struct kv_roofline_terms){.steps = 1.0};
 		return;
 	}
+	terms->steps = 1.0;
 	terms->layers = r->layers;
 	terms->allreduces = r->allreduces;
 	terms->sequences = sequences;
@@ -94,6 +96,17 @@ void kv_roofline_terms(const struct kv_roofline *r, const struct kv_step_work *w
 	terms->eager = tokens > GRAPH_TOKENS ? terms->prefilling : 0.0;
 }
 
+void kv_roofline_layer_terms(const struct kv_roofline *r, uint64_t tokens, struct kv_roofline_terms *terms)
+{
+	double experts = expert_weights(r->experts_weight, r->log_untouched, (double)tokens);
+
+	*terms = (struct kv_roofline_terms){
+		.layers = 1.0,
+		.compute = r->compute_token * (double)tokens / r->layers,
+		.weights = (r->weights_fixed - r->weights_head + experts) / r->layers,
+	};
+}
+
 static double root_of_squares(double a, double b)
 {
 	return sqrt(a * a + b * b);
@@ -106,7 +119,7 @@ static double join(bool overlap, double host, double device)
 
 double kv_roofline_host_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
 {
-	return c->c0 + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
+	return c->c0 * t->steps + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
 	       c->cs * t->sequences;
 }
 

@@ -22,6 +22,7 @@
 
 /* Seconds at efficiency 1, except for the counts. */
 struct kv_roofline_terms {
+	double steps;             /* count: 1, or 0 of a single layer */
 	double layers;            /* count */
 	double allreduces;        /* count */
 	double sequences;         /* count */
@@ -41,7 +42,7 @@ struct kv_roofline_terms {
 struct kv_roofline {
 	double layers, allreduces;
 	double compute_token, compute_sequence;
-	double weights_fixed, experts_weight, log_untouched;
+	double weights_fixed, weights_head, experts_weight, log_untouched;  /* the head is in the first too */
 	double full_pair2, window_pair2, pair_token;
 	double decode_pair;
 	double full_kv, window_kv;
@@ -52,6 +53,8 @@ struct kv_roofline {
 void kv_roofline_init(struct kv_roofline *roofline, const struct kv_latency_setup *setup);
 void kv_roofline_terms(const struct kv_roofline *roofline, const struct kv_step_work *work,
                        struct kv_roofline_terms *terms);
+/* The matrix products of an average layer alone, for so many tokens. */
+void kv_roofline_layer_terms(const struct kv_roofline *roofline, uint64_t tokens, struct kv_roofline_terms *terms);
 /* Seconds, >= 0: the two sides of a step, and what they come to together. */
 double kv_roofline_host_seconds(const struct kv_roofline_terms *terms, const struct kv_latency_constants *constants);
 double kv_roofline_device_seconds(const struct kv_roofline_terms *terms, const struct kv_latency_constants *constants);

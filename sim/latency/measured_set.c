@@ -108,6 +108,12 @@ static void observe(struct kv_measured_set *set, size_t configuration, const str
 	}
 }
 
+static void without_communication(struct kv_roofline *roofline)
+{
+	roofline->allreduces = 0.0;
+	roofline->ring_token = 0.0;
+}
+
 static bool is_used(const struct kv_measurements *m, size_t configuration)
 {
 	for (size_t i = 0; i < m->rows; i++)
@@ -136,6 +142,8 @@ int kv_measured_set_build(struct kv_measured_set *set, const struct kv_measureme
 			kv_measured_set_free(set);
 			return -1;
 		}
+		if (options->kernel_times)
+			without_communication(&roofline);
 		observe(set, c, &roofline, window);
 	}
 	list_usable(set);

@@ -19,6 +19,7 @@ struct kv_measured_options {
 	const struct kv_hardware *hardware;
 	const struct kv_engine_profile *engine;
 	const char *quantization;  /* of all models; NULL = as in their configs */
+	bool kernel_times;         /* the rows are sums of kernel times: without all-reduces */
 	enum kv_dtype kv_dtype;
 };
 
@@ -37,8 +38,8 @@ int kv_measured_set_build(struct kv_measured_set *set, const struct kv_measureme
                           const struct kv_measured_options *options, struct kv_error *err);
 void kv_measured_set_free(struct kv_measured_set *set);
 
-/* Refuses rows that no fit should see: faster than the data sheet allows, or a hundred times from the prediction, which
- * only a wrong unit explains. Rebuilds `usable` and balances it. */
+/* Refuses rows that neither a fit nor a score should see: faster than the data sheet allows, or a hundred times from
+ * the prediction, which only a wrong unit explains. Rebuilds `usable` and balances it. */
 void kv_measured_set_screen(struct kv_measured_set *set, struct kv_measurements *measurements);
 
 /* Gives every phase the same weight in total, not counting usable rows that are left out (NULL = none). */

@@ -12,7 +12,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 
-static const char *const phase_names[KV_PHASES] = {"prefill", "decode", "mixed", "e2e_static"};
+static const char *const phase_names[KV_PHASES] = {"prefill", "decode", "mixed", "e2e_static", "layer_linear"};
 
 const char *kv_phase_name(enum kv_phase phase)
 {
@@ -128,9 +128,16 @@ static void read_parts(const struct reading *r, size_t row, struct kv_measuremen
 	m->phase = m->p_seq == 0 ? KV_PHASE_DECODE : m->d_seq == 0 ? KV_PHASE_PREFILL : KV_PHASE_MIXED;
 }
 
-static void read_totals(const struct reading *r, size_t row, struct kv_measurement *m)
+static void read_layer(const struct reading *r, size_t row, struct kv_measurement *m)
 {
-	const char *phase = kv_csv_table_cell(r->table, row, r->at.phase);
+	m->phase = KV_PHASE_LAYER;
+	m->p_tok = read_count(r, row, r->at.tokens, m);
+	if (m->p_tok == 0)
+		kv_measurement_refuse(m, "tokens: 0; a layer computes at least one");
+}
+
+static void read_totals(const struct reading *r, size_t row, const char *phase, struct kv_measurement *m)
+{
 	uint64_t batch = read_count(r, row, r->at.batch, m), tokens = read_count(r, row, r->at.tokens, m);
 	uint64_t context = read_count(r, row, r->at.context, m);
 
@@ -149,12 +156,28 @@ static void read_totals(const struct reading *r, size_t row, struct kv_measureme
 		m->phase = KV_PHASE_STATIC;
 		m->p_tok = batch * tokens;
 	} else {
-		kv_measurement_refuse(m, "phase: '%s'; allowed without p_tok to d_ctx: prefill, decode, e2e_static", phase);
+		kv_measurement_refuse(m, "phase: '%s'; allowed without p_tok to d_ctx: prefill, decode, e2e_static, "
+		                      "layer_linear", phase);
 	}
+}
+
+/* Rows with parts need no phase; the others say what their totals are of. */
+static void read_work(const struct reading *r, size_t row, struct kv_measurement *m)
+{
+	const char *phase = has_parts(&r->at) ? "" : kv_csv_table_cell(r->table, row, r->at.phase);
+
+	if (has_parts(&r->at))
+		read_parts(r, row, m);
+	else if (!strcmp(phase, phase_names[KV_PHASE_LAYER]))
+		read_layer(r, row, m);
+	else
+		read_totals(r, row, phase, m);
 }
 
 static void check_work(struct kv_measurement *m)
 {
+	if (m->phase == KV_PHASE_LAYER)
+		return;
 	if (m->p_seq + m->d_seq == 0)
 		kv_measurement_refuse(m, "a step without sequences");
 	else if ((m->p_tok == 0) != (m->p_seq == 0) || m->p_tok < m->p_seq)
@@ -238,10 +261,7 @@ static void read_row(struct reading *r, size_t row)
 	};
 
 	at.tp = (uint32_t)kv_min(read_count(r, row, r->at.tp, &m), UINT32_MAX);
-	if (has_parts(&r->at))
-		read_parts(r, row, &m);
-	else
-		read_totals(r, row, &m);
+	read_work(r, row, &m);
 	read_time(r, row, &m);
 	if (r->at.kv_overflow != KV_NO_COLUMN && read_count(r, row, r->at.kv_overflow, &m) != 0)
 		kv_measurement_refuse(&m, "kv_overflow: the batch did not fit the cache");
@@ -344,6 +364,11 @@ static void observe_static(const struct kv_measurement *row, const struct kv_roo
 	out->count[1] = (double)length - 1.0;
 }
 
+bool kv_measurement_is_step(const struct kv_measurement *row)
+{
+	return row->phase != KV_PHASE_STATIC && row->phase != KV_PHASE_LAYER;
+}
+
 struct kv_step_work kv_measurement_work(const struct kv_measurement *row, uint64_t window)
 {
 	return work_of(row->p_tok, row->p_seq, row->p_ctx, row->d_seq, row->d_ctx, window);
@@ -355,6 +380,10 @@ void kv_measurement_observe(const struct kv_measurement *row, const struct kv_ro
 	*out = (struct kv_observation){.count = {1}, .seconds = row->seconds, .weight = 1, .shape = row->shape};
 	if (row->phase == KV_PHASE_STATIC) {
 		observe_static(row, roofline, window, out);
+		return;
+	}
+	if (row->phase == KV_PHASE_LAYER) {
+		kv_roofline_layer_terms(roofline, row->p_tok, &out->terms[0]);
 		return;
 	}
 

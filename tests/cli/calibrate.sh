@@ -61,6 +61,31 @@ report "$(grep -e efficiency -e overheads "$scratch/bad.yaml" >"$scratch/x"
 	grep -e efficiency -e overheads "$scratch/measured.yaml" | cmp -s - "$scratch/x"; echo $?)" \
 	'bad rows do not move the constants'
 
+run calibrate --score bad.csv --hardware measured.yaml
+for text in '10: not used: time_ms: 0' '13: not used: time_ms: 9800' '14: not used: time_ms: 0.0098' \
+	'15: not used: time_ms: 2.5, but the data sheet allows' '16: not used: the same as line 2'; do
+	expect_line "nor do they enter a score: $text" 0 "bad.csv:$text"
+done
+# The outlier does: a score that left out what it got wrong would be none.
+report "$(awk '$1 == "prefill" && !seen++ { exit !($2 == 4 && $(NF - 3) > 15) }' "$scratch/out"; echo $?)" \
+	'an outlier counts in a score'
+
+# Kernel times lack the engine: a fit adds its 1 ms, a score of such rows leaves it out. Nor do they hold all-reduces.
+run calibrate --data eight.csv --hardware my-card.yaml --kernel-times --out kernels.yaml
+expect_line 'kernel times say nothing of links' 0 'en              0.6         50.0        0.6  not informed by your data'
+cp "$scratch/out" "$scratch/fit"
+run calibrate --score eight.csv --hardware kernels.yaml --kernel-times
+report "$(awk '$1 == "decode" { print $(NF - 3) }' "$scratch/fit" | head -1 >"$scratch/x"
+	awk '$1 == "decode" { print $(NF - 3) }' "$scratch/out" | head -1 | cmp -s - "$scratch/x"; echo $?)" \
+	'a score of kernel times is the error of the fit to them'
+
+# Matrix products of one layer.
+printf 'gpu,tp,model,phase,batch,tokens,context,time_ms\nh100,1,llama-3.1-8b,layer_linear,,1,0,0.19\n' >"$scratch/layer.csv"
+printf 'h100,1,llama-3.1-8b,layer_linear,,0,0,0.19\n' >>"$scratch/layer.csv"
+run calibrate --score layer.csv
+expect_line 'layers are scored' 0 'layer_linear                                          1'
+expect_line 'a layer without tokens is not' 0 'layer.csv:3: not used: tokens: 0; a layer computes at least one'
+
 run calibrate --score eight.csv --hardware my-card.yaml --json
 expect_line 'JSON: rows' 0 '"rows": 8,'
 expect_line 'JSON: phases' 0 '"phase": "prefill"'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Reproduces the table of step-time figures: scoreboard.sh DATA [KVSIM] >scoreboard.csv
 # DATA holds groundtruth/*.calibrate.csv and traces/vllm-measured/; KVSIM is the program (default: kvsim).
-# A line a figure: what, measured (% unless the name says otherwise), limit, "ok" or "over".
+# A line a figure: what, measured (% unless the name says otherwise), limit, "ok" or "over" (no limit: "-").
 set -eu
 
 data=${1:?usage: scoreboard.sh DATA [KVSIM]}
@@ -17,6 +17,7 @@ splitwise=$truth/iter_splitwise.calibrate.csv
 kernels=$truth/iter_llmservingsim_sum.calibrate.csv
 served=$truth/e2e_aic_silicon.calibrate.csv
 published=$truth/e2e_trtllm_throughput.calibrate.csv
+layers=$truth/layer_vidur_linear.calibrate.csv
 
 calibrate() {
 	"$kvsim" calibrate "$@" 2>>"$scratch/named"
@@ -41,10 +42,11 @@ average() {
 	echo "$@" | awk '{ for (i = 1; i <= NF; i++) sum += $i; printf "%.2f\n", sum / NF }'
 }
 
-# figure WHAT MEASURED LIMIT [LOWEST]: numbers are compared by size, without sign
+# figure WHAT MEASURED LIMIT [LOWEST] (LIMIT '': none): numbers are compared by size, without sign
 figure() {
 	echo "$1,$2,$3,${4:-}" | awk -F, '{ m = $2 < 0 ? -$2 : $2 + 0
-		print $1 "," $2 "," ($4 == "" ? $3 : $4 " to " $3) "," (m <= $3 && m >= $4 + 0 ? "ok" : "over") }'
+		verdict = $3 == "" ? "-" : m <= $3 && m >= $4 + 0 ? "ok" : "over"
+		print $1 "," $2 "," ($4 == "" ? $3 : $4 " to " $3) "," verdict }'
 }
 
 echo 'figure,measured,limit,verdict'
@@ -121,3 +123,11 @@ figure 'measured run on rtx4090: seconds at 95 % of the cache or more' \
 	"$(sed -n 's/^cache at.*simulated \([0-9]*\) of.*/\1/p' "$scratch/replay-rtx4090")" 158 150
 figure 'measured run on rtx4090: most requests running' \
 	"$(sed -n 's/^most running:.*simulated //p' "$scratch/replay-rtx4090")" 52
+
+calibrate --score "$layers" >"$scratch/layers"
+figure 'matrix products of single layers; A40 A100 H100; defaults' "$(mean layer_linear <"$scratch/layers")" ''
+for gpu in a40 a100-80gb h100-80gb; do
+	calibrate --data "$layers" --where gpu=$gpu --leave-out model >"$scratch/layers-$gpu"
+	figure "matrix products of single layers; one model left out: $gpu" \
+		"$(mean layer_linear 'unseen rows' <"$scratch/layers-$gpu")" ''
+done
