@@ -38,6 +38,7 @@ KV_CLI_TESTS = \
 	%D%/cli/openmetrics.sh \
 	%D%/cli/pandas.sh \
 	%D%/cli/presets.sh \
+	%D%/cli/public_traces.sh \
 	%D%/cli/queueing.sh \
 	%D%/cli/readme.sh \
 	%D%/cli/report.sh \

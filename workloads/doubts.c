@@ -35,7 +35,9 @@ static const char *doubt_places(const struct kv_trace_counts *counts)
 
 const char *kv_doubt(const struct kv_trace_counts *counts, bool bare_times, size_t number)
 {
-	static const char *(*const doubts[])(const struct kv_trace_counts *) = {doubt_times, doubt_lengths, doubt_places};
+	static const char *(*const doubts[])(const struct kv_trace_counts *) = {
+		doubt_times, doubt_lengths, doubt_places
+	};
 
 	for (size_t i = bare_times ? 0 : 1; i < sizeof doubts / sizeof *doubts; i++) {
 		const char *doubt = doubts[i](counts);
