@@ -73,6 +73,8 @@ void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_re
 		.prompt_tokens = record->prompt_tokens,
 		.cached_tokens = record->cached_tokens,
 		.preemptions = record->preemptions,
+		.swaps = record->swaps,
+		.recomputed_tokens = record->recomputed_tokens,
 		.tenant = tenant_number(run, record->tenant),
 		.finished = finished,
 		.turned_away = record->status == KV_REFUSED || record->status == KV_DROPPED

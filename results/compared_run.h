@@ -16,7 +16,8 @@
 struct kv_compared_request {
 	uint64_t index;
 	double ttft, tpot, e2el, queue;
-	uint32_t prompt_tokens, cached_tokens, preemptions;
+	uint32_t prompt_tokens, cached_tokens, preemptions, swaps;
+	uint64_t recomputed_tokens;
 	uint32_t tenant;          /* of the run's list; names are the same in all runs, numbers need not be */
 	bool finished, turned_away;  /* refused or dropped */
 };

@@ -56,6 +56,8 @@ static double get_e2el(const struct kv_compared_request *r) { return r->e2el; }
 static double get_queue(const struct kv_compared_request *r) { return r->queue; }
 static double get_cached(const struct kv_compared_request *r) { return r->cached_tokens; }
 static double get_preemptions(const struct kv_compared_request *r) { return r->preemptions; }
+static double get_swaps(const struct kv_compared_request *r) { return r->swaps; }
+static double get_recomputed(const struct kv_compared_request *r) { return (double)r->recomputed_tokens; }
 static double get_finished(const struct kv_compared_request *r) { return r->finished ? 100 : 0; }
 static double get_turned_away(const struct kv_compared_request *r) { return r->turned_away; }
 
@@ -201,6 +203,14 @@ static const char *const tpot_rows[][2] = { { "TPOT mean (ms)", "mean_tpot_ms" }
 static const char *const e2el_rows[][2] = { { "E2EL mean (ms)", "mean_e2el_ms" }, { "E2EL median (ms)", "median_e2el_ms" },
 	                                    { "E2EL P99 (ms)", "p99_e2el_ms" } };
 
+static bool anybody_swapped(const struct matched *matched)
+{
+	for (size_t i = 0; i < matched->count; i++)
+		if (matched->baseline[i]->swaps + matched->variant[i]->swaps > 0)
+			return true;
+	return false;
+}
+
 static void add_request_rows(const struct kv_comparison *comparison, struct kv_variant_comparison *to,
                              const struct matched *matched)
 {
@@ -211,6 +221,9 @@ static void add_request_rows(const struct kv_comparison *comparison, struct kv_v
 	add_latency(comparison, to, matched, get_e2el, e2el_rows);
 	add_hits(comparison, to, matched);
 	add_total(comparison, to, matched, get_preemptions, n, "Preemptions", "preemptions", "", -1);
+	if (anybody_swapped(matched))
+		add_total(comparison, to, matched, get_swaps, n, "Preemptions by swap", "swaps", "", 0);
+	add_total(comparison, to, matched, get_recomputed, n, "Tokens computed again", "recomputed_tokens", "", -1);
 	add_total(comparison, to, matched, get_finished, 1, "Requests finished (%)", "finished_percent", "%", 1);
 	add_total(comparison, to, matched, get_turned_away, n, "Requests refused or dropped", "turned_away", "", -1);
 }
