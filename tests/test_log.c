@@ -118,6 +118,64 @@ static const struct {
 	{"llama_context: n_ctx     = 4096\nllama_context: n_ubatch  = 1024\nprint_info: n_swa = 512\nllama_kv_cache: size =   "
 	 "60.00 MiB (  1536 cells,  20 layers,  1/1 seqs), K (f16):   30.00 MiB, V (f16):   30.00 MiB\n", NULL, NULL, 0, 2, 0, 0,
 	 "windowed cells"},
+	/* vllm-project/vllm#44376: release 0.22, before pages of compressed layers were packed by size */
+	{"To serve at least one request with the model's max seq len (30000), (6.66 GiB KV cache is needed, which is larger than "
+	 "the available KV cache memory (5.44 GiB). Based on the available memory, the estimated maximum model length is 13528.",
+	 "deepseek-v4-flash", "fp8", 2, 2, 1, 0, "in tuples, as until 2026-06"},
+	/* #53961 */
+	{"max seq len (1048576), (23.32 GiB KV cache is needed, which is larger than the available KV cache memory (20.00 GiB).",
+	 "deepseek-v4-pro", "fp8", 8, 2, 0, 0, "blocks of one request x page"},
+	/* #10511: a table with tabs */
+	{"worker.py:243] total_gpu_memory\t 79.22GiB\nworker.py:243] gpu_memory_utilization\t 0.90\nworker.py:243] the current vLLM "
+	 "instance can use\t 71.29GiB\nworker.py:243] model weights take\t 14.96GiB\nworker.py:243] non_torch_memory\t 1.79GiB\n"
+	 "worker.py:243] PyTorch activation peak memory\t 1.26GiB\nworker.py:243] available_kv_cache_memory\t 53.29GiB\n",
+	 "llama-3.1-8b", NULL, 0, 4, 0, 0, "requested - weights"},
+	/* #10517, where the first sign of a line was lost */
+	{"kv_cache_size=3.81GiB gpu_memory_utilization=0.90\nGPU blocks: 1952, # CPU blocks: 2048\nMaximum concurrency for 20000 "
+	 "tokens per request: 1.56x\n", "llama-3.1-8b", NULL, 0, 3, 0, 0, "1952 blocks / 1250"},
+	/* #12569 and OpenRLHF/OpenRLHF#336: blocks alone */
+	{"Loading model weights took 67.7229 GB\n# GPU blocks: 1381\nMaximum concurrency for 2048 tokens per request: 10.79x\n",
+	 NULL, NULL, 0, 1, 0, 0, "tokens / maximum length"},
+	{"(LLMRayActor pid=20770) INFO # GPU blocks: 378, # CPU blocks: 1638\nmodel's max seq len (8192) is larger than the maximum "
+	 "number of tokens that can be stored in KV cache (6048).", "llama-3.1-70b", NULL, 2, 3, 0, 0, "4 GiB of swap"},
+	/* #27508: 1,024 batched tokens */
+	{"models's max seq len (131072), (4.54 GiB KV cache is needed, which is larger than the available KV cache memory (1.71 "
+	 "GiB).", "gpt-oss-120b", NULL, 0, 2, 0, 0, "blocks of one request x page"},
+	/* #25760: an fp8 cache, two draft tokens and the prediction layer */
+	{"(Worker_TP2_EP2 pid=67) Available KV cache memory: 1.53 GiB\n(Worker_TP0_EP0 pid=65) Available KV cache memory: 1.53 GiB\n"
+	 "Add 3 padding layers, may waste at most 8.33% KV cache memory\nGPU KV cache size: 61,600 tokens\n", "qwen3-next-80b-a3b",
+	 NULL, 4, 1, 2, 0, "blocks // 4 groups x 560"},
+	/* #34076, #32105 (without its model) */
+	{"models's max seq len (262144), (24.0 GiB KV cache is needed, which is larger than the available KV cache memory (3.18 GiB). "
+	 "Based on the available memory, the estimated maximum model length is 34736.", "qwen3-30b-a3b", NULL, 0, 3, 0, 0,
+	 "the longest request whose blocks fit"},
+	{"models's max seq len (202752), (71.16 GiB KV cache is needed, which is larger than the available KV cache memory (28.57 "
+	 "GiB). Based on the available memory, the estimated maximum model length is 81392.", NULL, NULL, 0, 1, 0, 0, "whole blocks"},
+	/* sgl-project/sglang#18263, noonghunna/club-3090#1261 (with the drafter's pool), sglang#18039 */
+	{"KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1669816, K size: 76.44 GB, V size: 76.44 GB\n", "qwen3-30b-a3b", NULL,
+	 0, 2, 0, 0, "half the bytes of a token"},
+	{"[TP0] KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 454112, K size: 3.46 GB, V size: 3.46 GB\n[TP0] KV Cache "
+	 "is allocated. dtype: torch.float8_e4m3fn, #tokens: 454112, K size: 1.08 GB, V size: 1.08 GB\n", "qwen3.5-27b", NULL, 2, 2,
+	 0, 0, "half the bytes of a token"},
+	{"Use sliding window memory pool. full_layer_tokens=375360, swa_layer_tokens=300288\nKV Cache is allocated. #tokens: 300288, "
+	 "K size: 8.38 GB, V size: 5.59 GB\n", NULL, NULL, 0, 1, 1, 0, "0.8 x the tokens of full layers"},
+	/* NVIDIA/TensorRT-LLM#2268 (Qwen1.5-7B has Qwen-7B's attention), #1400 */
+	{"Memory usage when calculating max tokens in paged kv cache: total: 39.39 GiB, available: 21.89 GiB\nNumber of blocks in KV "
+	 "cache primary pool: 631\n", "qwen-7b", NULL, 0, 0, 1, 0, "if it has 64 tokens"},
+	{"Allocate 69524783104 bytes for k/v cache. \nUsing 132608 tokens in paged KV cache.\n", "llama-2-7b", NULL, 0, 1, 0, 0,
+	 "tokens x bytes of a token"},
+	{"Allocate 69524783104 bytes for k/v cache. \nUsing 132608 tokens in paged KV cache.\n", NULL, NULL, 0, 1, 0, 0,
+	 "whole bytes a token"},
+	{"Max KV cache blocks per sequence: 65 [window size=2051], tokens per block=32, primary blocks=116617, secondary blocks=0\n"
+	 "Number of tokens per block: 32.\nAllocated 78.30 GiB for max tokens in paged KV cache (3731744).\n", NULL, NULL, 0, 1, 0, 0,
+	 "blocks x 32"},
+	/* ggml-org/llama.cpp#11200, over two devices, and with one of them missing */
+	{"llama_kv_cache_init: layer 4: n_embd_k_gqa = 1024, n_embd_v_gqa = 1024\nllama_kv_cache_init: kv_size = 32768, offload = 1, "
+	 "type_k = 'q8_0', type_v = 'q8_0', n_layer = 64, can_shift = 1\nllama_kv_cache_init:      CUDA0 KV buffer size =  2788.00 MiB\n"
+	 "llama_kv_cache_init:      CUDA1 KV buffer size =  1564.00 MiB\nllama_new_context_with_model: KV self size  = 4352.00 MiB, K "
+	 "(q8_0): 2176.00 MiB, V (q8_0): 2176.00 MiB\n", NULL, NULL, 0, 3, 0, 0, "spread over devices"},
+	{"llama_kv_cache_init:      CUDA0 KV buffer size =  2788.00 MiB\nllama_new_context_with_model: KV self size  = 4352.00 MiB, K "
+	 "(q8_0): 2176.00 MiB, V (q8_0): 2176.00 MiB\n", NULL, NULL, 0, 1, 1, 0, "lines of other devices are missing"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

@@ -15,6 +15,7 @@
 #define GIB 0x1p30
 #define MARGIN_GIB (150.0 / 1024)   /* what vLLM's suggestions keep back */
 #define SWAP_GIB 4.0                /* vLLM's default until V1 */
+#define WINDOW_PAGE 256             /* SGLang's largest usual page */
 #define HYBRID_MOST 12              /* the two meanings of "KV cache size" are up to ten times apart */
 
 struct kv_span kv_span_of(const struct kv_log_value *value)
@@ -324,15 +325,50 @@ static void check_refusal(struct kv_checker *c)
 
 /* --- other engines ---------------------------------------------------------------------------------------------------- */
 
+/* Windowed layers have a pool of their own, by default of 0.8 times as many tokens. */
+static void check_window_pool(struct kv_checker *c)
+{
+	const struct kv_log_value *full = kv_log_get(c->log, KV_FACT_FULL_TOKENS);
+	const struct kv_log_value *window = kv_log_get(c->log, KV_FACT_WINDOW_TOKENS);
+	double computed;
+
+	if (!full || !window)
+		return;
+	computed = floor(0.8 * full->number);
+	if (fabs(window->number - computed) <= WINDOW_PAGE)
+		kv_checker_add(c, KV_FACT_WINDOW_TOKENS, window, computed, KV_CHECK_AGREES, "0.8 x the tokens of full layers, in pages");
+	else
+		kv_checker_add(c, KV_FACT_WINDOW_TOKENS, window, computed, KV_CHECK_EXPLAINED, "%.2f x the tokens of full layers: "
+		               "swa_full_tokens_ratio was set", window->number / full->number);
+}
+
+/* The model's own pool is the largest; a drafter's is printed likewise. */
 static void check_sglang(struct kv_checker *c)
 {
 	const struct kv_log_value *tokens = kv_log_get(c->log, KV_FACT_TOKENS), *again = kv_log_get(c->log, KV_FACT_TOKENS_AGAIN);
-	const struct kv_log_value *k = kv_log_get(c->log, KV_FACT_K_SIZE), *v = kv_log_get(c->log, KV_FACT_V_SIZE);
+	const struct kv_log_value *k = kv_log_largest(c->log, KV_FACT_K_SIZE);
+	const struct kv_log_value *v = k ? kv_log_on_line(c->log, KV_FACT_V_SIZE, k->line) : NULL;
 
+	check_window_pool(c);
 	if (tokens && again)
 		kv_checker_compare(c, KV_FACT_TOKENS_AGAIN, again, kv_span_exactly(tokens->number), "tokens of the allocated pool");
-	if (k && v)
+	if (k && v && (c->given->model || kv_span_meets(kv_span_of(k), kv_span_of(v))))
 		kv_checker_compare(c, KV_FACT_V_SIZE, v, kv_span_of(k), "as large as K where both heads have one width");
+	else if (k && v)
+		kv_checker_add(c, KV_FACT_V_SIZE, v, k->number, KV_CHECK_EXPLAINED, "%.2f x K: the heads of values are narrower or wider "
+		               "than those of keys", v->number / k->number);
+}
+
+/* Bytes and tokens of one pool: a whole number of bytes a token. */
+static void check_whole_bytes(struct kv_checker *c)
+{
+	const struct kv_log_value *bytes = kv_log_get(c->log, KV_FACT_KV_BYTES), *tokens = kv_log_get(c->log, KV_FACT_TOKENS);
+	double each;
+
+	if (!bytes || !tokens || tokens->number < 1)
+		return;
+	each = round(bytes->number / tokens->number);
+	kv_checker_compare(c, KV_FACT_KV_BYTES, bytes, kv_span_exactly(tokens->number * each), "tokens x whole bytes a token");
 }
 
 static void check_tensorrt_llm(struct kv_checker *c)
@@ -343,6 +379,8 @@ static void check_tensorrt_llm(struct kv_checker *c)
 	if (kv && have(c, KV_FACT_FREE, &free_memory))
 		kv_checker_compare(c, KV_FACT_KV, kv, kv_span_times(free_memory, kv_span_exactly(0.9)),
 		                   "0.9 x what is free once the model is loaded");
+	if (!c->given->model)
+		check_whole_bytes(c);
 }
 
 static double type_bytes(const char *type)
@@ -369,6 +407,30 @@ static void check_window_cells(struct kv_checker *c, const struct kv_log_cache *
 	                   kv_span_exactly(cells), "windowed cells: pad(min(context, window x slots + micro-batch), 256)");
 }
 
+/* What the devices hold is what the caches come to; a fragment may lack some of the lines. */
+static void check_llama_buffers(struct kv_checker *c)
+{
+	struct kv_span held = kv_span_exactly(0), caches = kv_span_exactly(0);
+	struct kv_log_value sum = {.number = 0};
+
+	for (size_t i = 0; i < c->log->count[KV_FACT_KV_BUFFER]; i++) {
+		sum.line = c->log->value[KV_FACT_KV_BUFFER][i].line;
+		held = kv_span_plus(held, kv_span_of(&c->log->value[KV_FACT_KV_BUFFER][i]));
+	}
+	for (size_t i = 0; i < c->log->caches; i++)
+		if (!c->log->cache[i].recurrent)
+			caches = kv_span_plus(caches, kv_span_of(&c->log->cache[i].size));
+	if (!sum.line || caches.high <= 0)
+		return;
+	sum.number = middle(held);
+	sum.half = held.high - sum.number;
+	if (held.high < caches.low)
+		kv_checker_add(c, KV_FACT_KV_BUFFER, &sum, middle(caches), KV_CHECK_EXPLAINED, "less than the caches: lines of other "
+		               "devices are missing");
+	else
+		kv_checker_compare(c, KV_FACT_KV_BUFFER, &sum, caches, "the caches, spread over devices, in MiB");
+}
+
 static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *cache)
 {
 	const struct kv_log_value *width = kv_log_get(c->log, KV_FACT_K_WIDTH);
@@ -378,7 +440,7 @@ static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *c
 	kv_checker_compare(c, KV_FACT_KV, &cache->size, sum, cache->recurrent ? "R + S, in MiB" : "K + V, in MiB");
 	if (cache->recurrent)
 		return;
-	if (width && bytes > 0)
+	if (width && bytes > 0 && cache->cells > 0)
 		kv_checker_compare(c, KV_FACT_K_SIZE, &cache->first,
 		                   kv_span_exactly(cache->layers * cache->cells * width->number * bytes / 0x1p20),
 		                   "layers x cells x width x bytes of its type, in MiB");
@@ -409,6 +471,8 @@ void kv_log_check(const struct kv_log *log, const struct kv_check_given *given, 
 		check_tensorrt_llm(&c);
 	for (size_t i = 0; i < log->caches; i++)
 		check_llama_cache(&c, &log->cache[i]);
+	if (log->engine == KV_LOG_LLAMA_CPP)
+		check_llama_buffers(&c);
 	if (given->model) {
 		kv_checker_pool(&c);
 		return;

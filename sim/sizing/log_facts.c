@@ -15,6 +15,7 @@
 enum { GROUPS_MAX = 6, LINE_MAX_LENGTH = 1 << 16, LOG_MAX_BYTES = 1 << 30 };
 
 #define NUM "(-?[0-9][0-9,]*\\.?[0-9]*)"
+#define GAP "[ \t]+"
 #define NONE KV_FACTS
 
 /* Lines that hold `key` and match `regex` give their groups to `facts`. */
@@ -27,9 +28,15 @@ struct pattern {
 static const struct pattern patterns[] = {
 	{KV_LOG_VLLM, "total_gpu_memory (", "total_gpu_memory \\(" NUM " ?GiB\\) x gpu_memory_utilization \\(" NUM "\\) = " NUM,
 	 {KV_FACT_TOTAL, KV_FACT_UTILIZATION, KV_FACT_REQUESTED}},
-	{KV_LOG_VLLM, "model weights take", "model weights take " NUM, {KV_FACT_WEIGHTS}},
+	{KV_LOG_VLLM, "model weights take", "model weights take" GAP NUM, {KV_FACT_WEIGHTS}},
 	{KV_LOG_VLLM, "non_torch_memory takes", "non_torch_memory takes " NUM, {KV_FACT_NON_TORCH}},
 	{KV_LOG_VLLM, "activation peak memory takes", "activation peak memory takes " NUM, {KV_FACT_ACTIVATION}},
+	{KV_LOG_VLLM, "total_gpu_memory", "total_gpu_memory" GAP NUM "GiB", {KV_FACT_TOTAL}},
+	{KV_LOG_VLLM, "gpu_memory_utilization", "gpu_memory_utilization" GAP NUM, {KV_FACT_UTILIZATION}},
+	{KV_LOG_VLLM, "instance can use", "instance can use" GAP NUM "GiB", {KV_FACT_REQUESTED}},
+	{KV_LOG_VLLM, "non_torch_memory", "non_torch_memory" GAP NUM "GiB", {KV_FACT_NON_TORCH}},
+	{KV_LOG_VLLM, "activation peak memory", "activation peak memory" GAP NUM "GiB", {KV_FACT_ACTIVATION}},
+	{KV_LOG_VLLM, "available_kv_cache_memory", "available_kv_cache_memory" GAP NUM "GiB", {KV_FACT_KV}},
 	{KV_LOG_VLLM, "reserved for KV Cache is", "reserved for KV Cache is " NUM, {KV_FACT_KV}},
 	{KV_LOG_VLLM, "total_gpu_memory=", "total_gpu_memory=" NUM, {KV_FACT_TOTAL}},
 	{KV_LOG_VLLM, "peak_torch_memory=", "peak_torch_memory=" NUM, {KV_FACT_TORCH_PEAK}},
@@ -39,7 +46,7 @@ static const struct pattern patterns[] = {
 	{KV_LOG_VLLM, "GPU KV cache size", "GPU KV cache size: " NUM " tokens", {KV_FACT_TOKENS}},
 	{KV_LOG_VLLM, "Maximum concurrency for", "Maximum concurrency for " NUM " tokens per request: " NUM,
 	 {KV_FACT_MAX_LEN, KV_FACT_CONCURRENCY}},
-	{KV_LOG_VLLM, "# CPU blocks", "# [A-Za-z]+ blocks: " NUM ", # CPU blocks: " NUM, {KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS}},
+	{KV_LOG_VLLM, "# CPU blocks", "[A-Za-z]+ blocks: " NUM ", # CPU blocks: " NUM, {KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS}},
 	{KV_LOG_VLLM, "# GPU blocks", "# GPU blocks: " NUM "$", {KV_FACT_BLOCKS}},
 	{KV_LOG_VLLM, "num_gpu_blocks is", "num_gpu_blocks is: " NUM, {KV_FACT_BLOCKS}},
 	{KV_LOG_VLLM, "odel loading took", "odel loading took " NUM " Gi?B", {KV_FACT_WEIGHTS}},
@@ -85,12 +92,16 @@ static const struct pattern patterns[] = {
 	{KV_LOG_SGLANG, "KV Cache is allocated", "#tokens: " NUM ", K size: " NUM " GB, V size: " NUM,
 	 {KV_FACT_TOKENS, KV_FACT_K_SIZE, KV_FACT_V_SIZE}},
 	{KV_LOG_SGLANG, "KV Cache is allocated", "#tokens: " NUM ", KV size: " NUM, {KV_FACT_TOKENS, KV_FACT_KV}},
+	{KV_LOG_SGLANG, "sliding window memory pool", "full_layer_tokens=" NUM ", swa_layer_tokens=" NUM,
+	 {KV_FACT_FULL_TOKENS, KV_FACT_WINDOW_TOKENS}},
 	{KV_LOG_SGLANG, "max_total_num_tokens=", "max_total_num_tokens=" NUM, {KV_FACT_TOKENS_AGAIN}},
 	{KV_LOG_SGLANG, "max_total_num_tokens=", "context_len=" NUM, {KV_FACT_MAX_LEN}},
 	{KV_LOG_SGLANG, "Load weight end", "mem usage=" NUM, {KV_FACT_WEIGHTS}},
 	{KV_LOG_SGLANG, "server_args", "tp_size=" NUM, {KV_FACT_TENSOR_PARALLEL}},
 	{KV_LOG_TENSORRT_LLM, "for max tokens in paged KV cache", "Allocated " NUM " GiB for max tokens in paged KV cache \\("
 	 NUM, {KV_FACT_KV, KV_FACT_TOKENS}},
+	{KV_LOG_TENSORRT_LLM, "bytes for k/v cache", "Allocate " NUM " bytes for k/v cache", {KV_FACT_KV_BYTES}},
+	{KV_LOG_TENSORRT_LLM, "tokens in paged KV cache", "Using " NUM " tokens in paged KV cache", {KV_FACT_TOKENS}},
 	{KV_LOG_TENSORRT_LLM, "Number of tokens per block", "tokens per block: " NUM, {KV_FACT_BLOCK_SIZE}},
 	{KV_LOG_TENSORRT_LLM, "KV cache primary pool", "primary pool: " NUM, {KV_FACT_BLOCKS}},
 	{KV_LOG_TENSORRT_LLM, "primary blocks=", "primary blocks=" NUM, {KV_FACT_BLOCKS}},
@@ -101,6 +112,7 @@ static const struct pattern patterns[] = {
 	{KV_LOG_LLAMA_CPP, "n_swa", "n_swa *= *" NUM, {KV_FACT_WINDOW}},
 	{KV_LOG_LLAMA_CPP, "n_seq_max", "n_seq_max *= *" NUM, {KV_FACT_SLOTS}},
 	{KV_LOG_LLAMA_CPP, "llama_context: n_ctx ", "n_ctx *= *" NUM, {KV_FACT_CONTEXT}},
+	{KV_LOG_LLAMA_CPP, "KV buffer size", "KV buffer size *= *" NUM " MiB", {KV_FACT_KV_BUFFER}},
 	{KV_LOG_LLAMA_CPP, "n_embd_k_gqa", "n_embd_k_gqa *= *" NUM, {KV_FACT_K_WIDTH}},
 };
 
@@ -118,7 +130,8 @@ static const char *const names[KV_FACTS] = {
 	[KV_FACT_TORCH_PEAK] = "torch peak", [KV_FACT_NON_TORCH] = "non-torch memory",
 	[KV_FACT_CONSUMED] = "weights and non-torch", [KV_FACT_NON_KV] = "memory that is not KV",
 	[KV_FACT_GRAPHS] = "graph memory", [KV_FACT_GRAPHS_ESTIMATED] = "graph estimate", [KV_FACT_KV] = "KV cache memory",
-	[KV_FACT_K_SIZE] = "K size", [KV_FACT_V_SIZE] = "V size", [KV_FACT_BLOCKS] = "GPU blocks",
+	[KV_FACT_KV_BYTES] = "KV cache bytes", [KV_FACT_KV_BUFFER] = "KV buffers", [KV_FACT_FULL_TOKENS] = "full layers' tokens",
+	[KV_FACT_WINDOW_TOKENS] = "windowed layers' tokens", [KV_FACT_K_SIZE] = "K size", [KV_FACT_V_SIZE] = "V size", [KV_FACT_BLOCKS] = "GPU blocks",
 	[KV_FACT_CPU_BLOCKS] = "CPU blocks", [KV_FACT_TOKENS] = "KV cache tokens", [KV_FACT_TOKENS_AGAIN] = "total tokens",
 	[KV_FACT_BLOCK_SIZE] = "block size", [KV_FACT_MAX_LEN] = "maximum length", [KV_FACT_CONCURRENCY] = "concurrency",
 	[KV_FACT_BATCHED_TOKENS] = "batched tokens", [KV_FACT_TENSOR_PARALLEL] = "tensor parallel size",
@@ -165,6 +178,24 @@ const struct kv_log_value *kv_log_smallest(const struct kv_log *log, enum kv_fac
 		if (!smallest || log->value[fact][i].number < smallest->number)
 			smallest = &log->value[fact][i];
 	return smallest;
+}
+
+const struct kv_log_value *kv_log_largest(const struct kv_log *log, enum kv_fact fact)
+{
+	const struct kv_log_value *largest = NULL;
+
+	for (size_t i = 0; i < log->count[fact]; i++)
+		if (!largest || log->value[fact][i].number > largest->number)
+			largest = &log->value[fact][i];
+	return largest;
+}
+
+const struct kv_log_value *kv_log_on_line(const struct kv_log *log, enum kv_fact fact, unsigned line)
+{
+	for (size_t i = 0; i < log->count[fact]; i++)
+		if (log->value[fact][i].line == line)
+			return &log->value[fact][i];
+	return NULL;
 }
 
 /* Number without thousands separators; *decimals counts what stands behind the point. */
@@ -260,6 +291,8 @@ static void take_texts(struct kv_log *log, const char *line)
 		take_text(line, "model_path=", log->model, sizeof log->model);
 		take_text(line, "kv_cache_dtype=", log->kv_dtype, sizeof log->kv_dtype);
 	}
+	if (strstr(line, "KV Cache is allocated"))
+		take_text(line, "dtype: ", log->kv_dtype, sizeof log->kv_dtype);
 	if (strstr(line, "Using KV cache dtype: "))
 		take_text(line, "Using KV cache dtype: ", log->kv_dtype, sizeof log->kv_dtype);
 }
@@ -285,6 +318,27 @@ static void take_llama_cache(struct kv_log *log, const char *line, unsigned numb
 	cache.size = (struct kv_log_value){.number = whole, .half = 0.005, .line = number};
 	cache.first = (struct kv_log_value){.number = first, .half = 0.005, .line = number};
 	cache.second = (struct kv_log_value){.number = second, .half = 0.005, .line = number};
+	log->cache[log->caches++] = cache;
+	log->engine = KV_LOG_LLAMA_CPP;
+}
+
+/* Until 2025: "llama_kv_cache_init: kv_size = 32768, ..., n_layer = 64, ...", then "KV self size  = 4352.00 MiB, K (q8_0):
+ * 2176.00 MiB, V (q8_0): 2176.00 MiB". */
+static void take_old_llama_cache(struct kv_log *log, const char *line, unsigned number)
+{
+	const char *cells = strstr(line, "kv_size = "), *layers = strstr(line, "n_layer = "), *size = strstr(line, "KV self size");
+	struct kv_log_cache cache = {.cells = log->llama_cells, .layers = log->llama_layers, .seqs = 1};
+
+	if (cells && layers) {
+		log->llama_cells = strtod(cells + strlen("kv_size = "), NULL);
+		log->llama_layers = strtod(layers + strlen("n_layer = "), NULL);
+	}
+	if (!size || log->caches == KV_LOG_CACHES
+	    || sscanf(size, "KV self size = %lf MiB, K (%15[a-z0-9_]): %lf MiB, V (%15[a-z0-9_]): %lf", &cache.size.number,
+	              cache.first_type, &cache.first.number, cache.second_type, &cache.second.number) != 5)
+		return;
+	cache.size.half = cache.first.half = cache.second.half = 0.005;
+	cache.size.line = cache.first.line = cache.second.line = number;
 	log->cache[log->caches++] = cache;
 	log->engine = KV_LOG_LLAMA_CPP;
 }
@@ -332,6 +386,7 @@ static void take_line(struct kv_log *log, const char *start, size_t length, unsi
 	match_line(log, line, number, rank);
 	take_texts(log, line);
 	take_llama_cache(log, line, number);
+	take_old_llama_cache(log, line, number);
 }
 
 struct kv_log *kv_log_parse(const char *text, size_t length, const char *name, struct kv_error *err)

@@ -30,11 +30,14 @@ enum kv_fact {
 	KV_FACT_GRAPHS,           /* captured */
 	KV_FACT_GRAPHS_ESTIMATED,
 	KV_FACT_KV,               /* available for the KV cache, or allocated */
+	KV_FACT_KV_BYTES,         /* the same in bytes (TensorRT-LLM until 0.9) */
 	KV_FACT_K_SIZE, KV_FACT_V_SIZE,
+	KV_FACT_KV_BUFFER,        /* llama.cpp: of one device, MiB */
 	KV_FACT_BLOCKS,
 	KV_FACT_CPU_BLOCKS,
 	KV_FACT_TOKENS,
 	KV_FACT_TOKENS_AGAIN,     /* the same number in another line */
+	KV_FACT_FULL_TOKENS, KV_FACT_WINDOW_TOKENS,  /* SGLang: of its two pools */
 	KV_FACT_BLOCK_SIZE,
 	KV_FACT_MAX_LEN,
 	KV_FACT_CONCURRENCY,
@@ -86,6 +89,7 @@ struct kv_log {
 	bool graphs_subtracted;         /* the log says so */
 	struct kv_log_cache cache[KV_LOG_CACHES];
 	size_t caches;
+	double llama_cells, llama_layers;  /* of a line that goes before its cache's size (llama.cpp until 2025) */
 };
 
 /* "-" is standard input. NULL with err filled: KV_EXIT_MISSING, KV_EXIT_IO, and KV_EXIT_DATA for what holds no line
@@ -96,6 +100,10 @@ void kv_log_free(struct kv_log *log);
 
 /* The last value of a fact, or NULL. */
 const struct kv_log_value *kv_log_get(const struct kv_log *log, enum kv_fact fact);
+/* The largest; of equal ones the first. */
+const struct kv_log_value *kv_log_largest(const struct kv_log *log, enum kv_fact fact);
+/* What the same line says; NULL if nothing. */
+const struct kv_log_value *kv_log_on_line(const struct kv_log *log, enum kv_fact fact, unsigned line);
 /* The smallest, over ranks. */
 const struct kv_log_value *kv_log_smallest(const struct kv_log *log, enum kv_fact fact);
 

@@ -38,6 +38,7 @@ struct reading {
 
 struct search {
 	struct kv_checker *checker;
+	const struct kv_model *model;  /* the given one, or the same with other types of recurrent state */
 	struct evidence evidence;
 	struct kv_layout_options options;
 	struct reading found;
@@ -151,12 +152,12 @@ static bool has_windows(const struct kv_layout *layout)
 /* Tokens in flight matter to windowed groups only; one or two steps of the logged budget, or of the usual ones. */
 static void try_layout(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
 {
-	static const uint64_t usual[] = {2048, 4096, 8192, 16384, 32768};
+	static const uint64_t usual[] = {512, 1024, 2048, 4096, 8192, 16384, 32768};
 	struct reading r = {.why = why, .fewest = fewest};
 	uint64_t logged = s->evidence.batched_tokens;
 	struct kv_error ignored;
 
-	if (s->solved || kv_layout_plan(s->checker->given->model, options, &r.layout, &ignored) != 0)
+	if (s->solved || kv_layout_plan(s->model, options, &r.layout, &ignored) != 0)
 		return;
 	if (s->evidence.state_block && s->evidence.state_block != r.layout.group[0].block_size)
 		return;
@@ -171,7 +172,7 @@ static void try_layout(struct search *s, const struct kv_layout_options *options
 }
 
 /* Logs do not say how states are kept nor how many tokens are drafted: both are searched. */
-static void try_states(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
+static void try_state_modes(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
 {
 	static const enum kv_state_caching modes[] = {KV_STATE_SINGLE, KV_STATE_ALIGN};
 
@@ -190,6 +191,23 @@ static void try_states(struct search *s, const struct kv_layout_options *options
 				if (!mtp || drafts > 0)
 					try_layout(s, &o, why, fewest);
 			}
+}
+
+/* Where the config does not give the types of recurrent state, the engine's settings do. */
+static void try_states(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
+{
+	const struct kv_model *given = s->checker->given->model;
+	struct kv_model variant = *given;
+
+	try_state_modes(s, options, why, fewest);
+	if (s->solved || !given->recurrent.conv_kernel || given->recurrent.state_dtype_given)
+		return;
+	s->model = &variant;
+	variant.recurrent.state_dtype = KV_DTYPE_F32;
+	try_state_modes(s, options, why ? why : "recurrent state is float32, beside convolutions of the model's type", fewest);
+	variant.recurrent.conv_dtype = KV_DTYPE_F32;
+	try_state_modes(s, options, why ? why : "recurrent state and convolutions are float32", fewest);
+	s->model = given;
 }
 
 static void try_other_blocks(struct search *s)
@@ -416,8 +434,12 @@ static void add_unsolved_rows(struct search *s)
 	struct kv_layout layout;
 	struct kv_error ignored;
 
-	if (kv_layout_plan(s->checker->given->model, &s->options, &layout, &ignored) != 0)
+	if (kv_layout_plan(s->model, &s->options, &layout, &ignored) != 0)
 		return;
+	if (s->evidence.needed && s->evidence.length)
+		kv_checker_compare(s->checker, KV_FACT_NEEDED, s->evidence.needed, kv_span_exactly((double)kv_layout_request_blocks(
+		                   &layout, s->evidence.length, s->evidence.batched_tokens) * (double)layout.page_bytes / GIB),
+		                   "blocks of one request x page");
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
 		const struct kv_log_value *printed = kv_log_smallest(s->checker->log, facts[i]);
 		double blocks = s->evidence.has_kv ? floor((s->evidence.kv.low + s->evidence.kv.high) / 2
@@ -509,21 +531,59 @@ static void check_weights(struct kv_checker *c, uint32_t tp)
 		               ? "weights quantised at run time" : "other weights, or more than the text model");
 }
 
+/* TensorRT-LLM: blocks of 0.9 times what is free. Its older logs do not say how long blocks are. */
+static void check_share_of_free(struct search *s, const struct kv_layout *layout)
+{
+	static const uint32_t sizes[] = {64, 32, 128, 16};
+	const struct kv_log *log = s->checker->log;
+	const struct kv_log_value *available = kv_log_get(log, KV_FACT_FREE), *blocks = kv_log_get(log, KV_FACT_BLOCKS);
+	uint32_t said = (uint32_t)number_of(log, KV_FACT_BLOCK_SIZE, s->checker->given->block_size, 0);
+	struct kv_span pool;
+
+	if (log->engine != KV_LOG_TENSORRT_LLM || !available || !blocks)
+		return;
+	pool = kv_span_times(kv_span_of(available), kv_span_exactly(0.9 * GIB));
+	for (size_t i = 0; i < (said ? 1 : sizeof sizes / sizeof *sizes); i++) {
+		uint32_t size = said ? said : sizes[i];
+		double block = (double)layout->growing_bytes * size;
+		struct kv_span computed = {floor(pool.low / block), ceil(pool.high / block)};
+
+		if (said)
+			kv_checker_compare(s->checker, KV_FACT_BLOCKS, blocks, computed, "0.9 x what is free / bytes of a block");
+		else if (kv_span_meets(kv_span_of(blocks), computed))
+			kv_checker_add(s->checker, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_EXPLAINED, "0.9 x what is free / bytes of a "
+			               "block, if it has %u tokens: the log does not say", size);
+		else
+			continue;
+		return;
+	}
+	kv_checker_add(s->checker, KV_FACT_BLOCKS, blocks, ceil(pool.high / (double)layout->growing_bytes / sizes[0]),
+	               KV_CHECK_DIFFERS, "0.9 x what is free / bytes of a block of %u tokens", sizes[0]);
+}
+
 /* SGLang and TensorRT-LLM print tokens and the memory that they take. */
 static bool check_token_bytes(struct search *s)
 {
 	const struct kv_log *log = s->checker->log;
-	const struct kv_log_value *k = kv_log_get(log, KV_FACT_K_SIZE), *kv = kv_log_get(log, KV_FACT_KV);
+	const struct kv_log_value *k = kv_log_largest(log, KV_FACT_K_SIZE), *kv = kv_log_get(log, KV_FACT_KV);
+	const struct kv_log_value *bytes = kv_log_get(log, KV_FACT_KV_BYTES);
 	struct kv_layout layout;
 	struct kv_error ignored;
-	double gib;
+	double tokens = (double)s->evidence.tokens, gib;
 
 	if (log->engine != KV_LOG_SGLANG && log->engine != KV_LOG_TENSORRT_LLM)
 		return false;
 	s->options.whole_context = true;
-	if (!s->evidence.tokens || kv_layout_plan(s->checker->given->model, &s->options, &layout, &ignored) != 0)
+	if (kv_layout_plan(s->checker->given->model, &s->options, &layout, &ignored) != 0)
 		return true;
-	gib = (double)s->evidence.tokens * (double)layout.growing_bytes / GIB;
+	check_share_of_free(s, &layout);
+	if (k && kv_log_on_line(log, KV_FACT_TOKENS, k->line))
+		tokens = kv_log_on_line(log, KV_FACT_TOKENS, k->line)->number;
+	if (tokens < 1)
+		return true;
+	gib = tokens * (double)layout.growing_bytes / GIB;
+	if (bytes)
+		kv_checker_compare(s->checker, KV_FACT_KV_BYTES, bytes, kv_span_exactly(gib * GIB), "tokens x bytes of a token");
 	if (k)
 		kv_checker_compare(s->checker, KV_FACT_K_SIZE, k, kv_span_exactly(gib / 2), "tokens x half the bytes of a token");
 	else if (kv)
@@ -533,7 +593,7 @@ static bool check_token_bytes(struct search *s)
 
 void kv_checker_pool(struct kv_checker *c)
 {
-	struct search s = {.checker = c};
+	struct search s = {.checker = c, .model = c->given->model};
 
 	s.options.tensor_parallel = (uint32_t)kv_min(number_of(c->log, KV_FACT_TENSOR_PARALLEL, c->given->tensor_parallel, 1),
 	                                             RANKS_MAX);
