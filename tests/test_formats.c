@@ -144,6 +144,10 @@ static const struct sample {
 	 "{\"request_id\": \"b1\", \"input_toks\": 3, \"output_toks\": 5, \"arrival_time\": 1777142838.6237123, "
 	 "\"queued_ts\": 1}\n",
 	 {{0, 35, 5, 0}, {0.2850593, 3, 5, 0}}, 0, 0},
+	{"llmservingsim,block=2", "llmservingsim",
+	 "{\"input_toks\": 5, \"output_toks\": 1, \"arrival_time_ns\": 10, \"input_tok_ids\": [7, 8, 9, 10, 11], "
+	 "\"output_tok_ids\": [1]}\n",
+	 {{1e-8, 5, 1, 3}}, 0, 0},
 	{NULL, "lengths", "100,5\n200,6\n", {{0, 100, 5, 0}, {0, 200, 6, 0}}, 0, 0},
 	{NULL, "lengths", "input_tokens,output_tokens\n100,5\n", {{0, 100, 5, 0}}, 0, 0},
 	{NULL, "kv-cache-tester",
@@ -277,6 +281,8 @@ static const struct bad {
 	 ":2: num_prefill_tokens: '7564.5' is not a whole number"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens,block_hash_ids\n32,1,1\n",
 	 ":2: block_hash_ids: 1 ids for num_prefill_tokens 32; allowed: 2"},
+	{"llmservingsim", "{\"input_toks\":3,\"output_toks\":1,\"input_tok_ids\":[1,2]}\n",
+	 ":1: input_tok_ids: 2 ids for input_toks 3; allowed: as many"},
 	{"lengths", "100,5\nabc,1\n", ":2: prompt tokens: 'abc' is not a number"},
 	{"lengths", "100\n200\n", ":1: column output tokens: is missing"},
 	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":130,\"out\":1,\"hash_ids\":[1,2,3]}]}",

@@ -4,8 +4,13 @@
 
 #include "workloads/formats.h"
 
+#include <endian.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
 
 #include "sim/base/memory.h"
 #include "workloads/jsonl.h"
@@ -19,7 +24,8 @@ enum clock { CLOCK_QUEUED, CLOCK_ARRIVAL };
 
 struct llmservingsim {
 	const struct llmservingsim_params *params;
-	const json_t *ids;
+	/* Of the row at hand; NULL = it has none. */
+	const json_t *ids, *tokens;
 	kv_time queued;
 };
 
@@ -40,8 +46,41 @@ static void keep_ids(void *owner, struct kv_row *row, const json_t *ids)
 {
 	struct llmservingsim *self = owner;
 
+	(void)row;
 	self->ids = ids;
-	row->named = true;
+}
+
+static void keep_tokens(void *owner, struct kv_row *row, const json_t *tokens)
+{
+	(void)row;
+	((struct llmservingsim *)owner)->tokens = tokens;
+}
+
+/* Blocks of token ids are hashed together with all that precedes them; 63 bits, so that they can be written as ids. */
+static void add_tokens(const struct llmservingsim *self, struct kv_row *row)
+{
+	uint32_t block = (uint32_t)self->params->block;
+	uint64_t hash = 0;
+
+	if (json_array_size(self->tokens) != row->prompt_tokens) {
+		kv_row_fault(row, KV_FAULT_HASH_IDS,
+		             "input_tok_ids: %zu ids for input_toks %" PRIu32 "; allowed: as many", json_array_size(self->tokens), row->prompt_tokens);
+		return;
+	}
+	for (uint32_t i = 0; i < row->prompt_tokens; i++) {
+		const json_t *token = json_array_get(self->tokens, i);
+		uint64_t id = htole64((uint64_t)json_integer_value(token));
+
+		if (!json_is_integer(token)) {
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "input_tok_ids: entry %" PRIu32 " is no whole number", i);
+			return;
+		}
+		hash = XXH3_64bits_withSeed(&id, sizeof id, hash);
+		if ((i + 1) % block == 0)
+			kv_row_segment(row, KV_STREAM_BLOCK, hash >> 1, block);
+	}
+	if (row->prompt_tokens % block != 0)
+		kv_row_segment(row, KV_STREAM_PRIVATE, 0, row->prompt_tokens % block);
 }
 
 static void add_ids(const struct llmservingsim *self, struct kv_row *row)
@@ -70,7 +109,10 @@ static void add_ids(const struct llmservingsim *self, struct kv_row *row)
 
 static void begin(void *owner)
 {
-	((struct llmservingsim *)owner)->queued = KV_TIME_NONE;
+	struct llmservingsim *self = owner;
+
+	self->queued = KV_TIME_NONE;
+	self->ids = self->tokens = NULL;
 }
 
 static void finish(void *owner, struct kv_row *row)
@@ -79,8 +121,11 @@ static void finish(void *owner, struct kv_row *row)
 
 	if (self->queued != KV_TIME_NONE && self->params->clock == CLOCK_QUEUED)
 		row->arrival = self->queued;
-	if (row->named)
+	row->named = self->ids != NULL || self->tokens != NULL;
+	if (self->ids != NULL)
 		add_ids(self, row);
+	else if (self->tokens != NULL)
+		add_tokens(self, row);
 }
 
 static const struct kv_field fields[] = {
@@ -97,7 +142,7 @@ static const struct kv_field fields[] = {
 	{.name = "scheduled_ts", .type = KV_FIELD_IGNORED},
 	{.name = "first_token_ts", .type = KV_FIELD_IGNORED},
 	{.name = "last_token_ts", .type = KV_FIELD_IGNORED},
-	{.name = "input_tok_ids", .type = KV_FIELD_IGNORED},
+	{.name = "input_tok_ids", .read_json = keep_tokens},
 	{.name = "output_tok_ids", .type = KV_FIELD_IGNORED},
 	{0}
 };
@@ -108,14 +153,25 @@ static const struct kv_param params[] = {
 	{"clock", KV_PARAM_CHOICE, offsetof(struct llmservingsim_params, clock), 0, 0, "queued", "queued|arrival",
 	 "which time of a measured request is its arrival"},
 	{"block", KV_PARAM_UINT, offsetof(struct llmservingsim_params, block), 1, KV_TOKENS_MAX, "16", "tokens",
-	 "tokens that an id of prompt_full_block_ids stands for"},
+	 "tokens that an id of prompt_full_block_ids stands for, or that are hashed together"},
 	{0}
 };
 
+/* The first line may be longer than what is known of the file: then keys are looked for in its text. */
+static bool has_key(const struct kv_sniff *sniff, const char *name)
+{
+	char quoted[40];
+
+	if (sniff->json != NULL)
+		return json_object_get(sniff->json, name) != NULL;
+	snprintf(quoted, sizeof quoted, "\"%s\"", name);
+	return sniff->length > 0 && sniff->text[0] == '{' && kv_sniff_contains(sniff, quoted);
+}
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	return json_object_get(sniff->json, "input_toks") != NULL &&
-	       json_object_get(sniff->json, "output_toks") != NULL;
+	return has_key(sniff, "input_toks") && has_key(sniff, "output_toks") &&
+	       !has_key(sniff, "sub_requests");
 }
 
 static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -126,9 +182,9 @@ static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct
 
 	(void)err;
 	self->params = values;
-	if (json_object_get(sniff->json, "arrival_time_ns") == NULL)
+	if (!has_key(sniff, "arrival_time_ns"))
 		flags |= KV_TRACE_CLOCK_FROM_FIRST;
-	if (json_object_get(sniff->json, "prompt_full_block_ids") != NULL)
+	if (has_key(sniff, "prompt_full_block_ids") || has_key(sniff, "input_tok_ids"))
 		flags |= KV_TRACE_PREFIX_IDENTITY;
 	kv_trace_declare(trace, flags);
 	return kv_jsonl_open(trace, &table, self);
@@ -137,10 +193,12 @@ static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct
 const struct kv_format kv_format_llmservingsim = {
 	.name = "llmservingsim",
 	.summary = "LLMServingSim JSON lines: its workloads, and requests of measured vLLM runs",
-	.rules = "arrival_time_ns is in nanoseconds from the start. Measured requests have arrival_time (seconds since "
-	         "1970) and queued_ts (another clock): the arrival is queued_ts unless clock=arrival, counted from the "
-	         "first. prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and everything before "
-	         "them; the rest of a prompt is unique. Blocks filled while generating are not taken over.",
+	.rules = "arrival_time_ns is in nanoseconds from the start. Measured requests have arrival_time (seconds "
+	         "since 1970) and queued_ts (another clock): the arrival is queued_ts unless clock=arrival, counted "
+	         "from the first. prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and "
+	         "everything before them; else input_tok_ids, the tokens themselves, are hashed in such blocks "
+	         "(block=N for others). The rest of a prompt is unique. What requests generate is not named in later "
+	         "prompts.",
 	.detect = detect,
 	.open = open_llmservingsim,
 	.params_size = sizeof(struct llmservingsim_params),

@@ -53,6 +53,14 @@ lines 'RAGPulse, both definitions' "$traces/ragpulse/ragpulse_trace.first600.jso
 lines 'a kv-cache-tester session' "$traces/kv-cache-tester/trace_0053.json" 'Blocks of 64 120527 of 126023 0.9564 65043 of 66398 0.9796'
 lines 'another one' "$traces/kv-cache-tester/kvct_trace_0012.json" 'Requests 14' 'Requests without output 0'
 
+# Token ids: the second prompt has its first three blocks of two in common with the first, not the fourth.
+cat >"$scratch/tokens.jsonl" <<END
+{"input_toks": 8, "output_toks": 1, "arrival_time_ns": 0, "input_tok_ids": [5, 6, 7, 8, 9, 10, 11, 12]}
+{"input_toks": 9, "output_toks": 1, "arrival_time_ns": 5, "input_tok_ids": [5, 6, 7, 8, 9, 10, 11, 13, 14]}
+END
+"$kvsim" trace convert --format llmservingsim,block=2 "$scratch/tokens.jsonl" -o "$scratch/tokens.csv"
+lines 'token ids are hashed in blocks with all that precedes them' "$scratch/tokens.csv" 'Tokens 6 of 17 0.3529 6 of 9 0.6667'
+
 # Seconds where milliseconds belong.
 i=0
 while [ $i -lt 60 ]; do
