@@ -120,6 +120,8 @@ char *kv_text_ratio(char *p, kv_integral numerator, kv_integral denominator, uns
 	kv_integral whole = numerator / denominator;
 	kv_integral rest = numerator % denominator;
 
+	if (rest == 0 && whole <= UINT64_MAX)
+		return kv_text_u64(p, (uint64_t)whole);
 	/* Keeps rest * scale below 2^128; the digits that are lost lie far behind the last one printed. */
 	while (rest > ~(kv_integral)0 / (4 * scale)) {
 		rest >>= 1;
