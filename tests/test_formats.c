@@ -517,6 +517,26 @@ START_TEST(what_lies_beside_traces_is_told_apart)
 }
 END_TEST
 
+/* LMCache's agent traces, a custom data set of vllm bench, ShareGPT. */
+START_TEST(text_without_token_counts_is_told_apart)
+{
+	static const char *const texts[] = {
+		"{\"timestamp\": 1753780607550317, \"input\": \"What?\", \"output\": \"That.\", "
+		"\"session_id\": \"s\"}\n",
+		"{\"prompt\": \"What?\", \"output_tokens_wanted\": 10}\n",
+		"[\n {\"id\": \"a\", \"conversations\": [{\"from\": \"human\", \"value\": \"What?\"}]}]\n"
+	};
+	char path[KV_PATH_SIZE];
+	struct kv_trace_options options;
+	struct kv_error err = {0};
+
+	kv_trace_options_init(&options);
+	ck_assert_ptr_null(kv_trace_open(kv_write_file(path, texts[_i], strlen(texts[_i])), &options, &err));
+	unlink(path);
+	ck_assert_msg(strstr(err.text, "not a trace, but text without token counts") != NULL, "%s", err.text);
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 int main(void)
@@ -531,6 +551,7 @@ int main(void)
 	tcase_add_test(tc, sub_agents_run_beside_and_are_waited_for_if_they_had_ended);
 	tcase_add_test(tc, a_folder_of_sessions_is_one_trace_in_order_of_names);
 	tcase_add_loop_test(tc, public_files_are_detected_and_read_in_full, 0, COUNT(files));
+	tcase_add_loop_test(tc, text_without_token_counts_is_told_apart, 0, 3);
 	tcase_add_loop_test(tc, what_lies_beside_traces_is_told_apart, 0, 4);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);

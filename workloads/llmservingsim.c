@@ -64,7 +64,8 @@ static void add_tokens(const struct llmservingsim *self, struct kv_row *row)
 
 	if (json_array_size(self->tokens) != row->prompt_tokens) {
 		kv_row_fault(row, KV_FAULT_HASH_IDS,
-		             "input_tok_ids: %zu ids for input_toks %" PRIu32 "; allowed: as many", json_array_size(self->tokens), row->prompt_tokens);
+		             "input_tok_ids: %zu ids for input_toks %" PRIu32 "; allowed: as many",
+		             json_array_size(self->tokens), row->prompt_tokens);
 		return;
 	}
 	for (uint32_t i = 0; i < row->prompt_tokens; i++) {

@@ -68,6 +68,17 @@ const struct kv_format *kv_format_detect(const struct kv_sniff *sniff)
 	return NULL;
 }
 
+/* Calls with their text and nothing else: LMCache's agent traces, ShareGPT, custom data sets of load tools. */
+static bool is_text(const struct kv_sniff *sniff)
+{
+	static const char *const keys[] = {"input", "prompt", "messages", "text", "payload"};
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (json_object_get(sniff->json, keys[i]) != NULL)
+			return true;
+	return kv_sniff_contains(sniff, "\"conversations\"");
+}
+
 /* What lies beside traces and is none. */
 static const char *companion(const struct kv_sniff *sniff)
 {
@@ -83,6 +94,9 @@ static const char *companion(const struct kv_sniff *sniff)
 	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++)
 		if (kv_sniff_contains(sniff, companions[i].mark))
 			return companions[i].what;
+	if (is_text(sniff))
+		return "text without token counts; count them with the model's tokenizer and write prompt_tokens and "
+		       "output_tokens (kvsim list formats kvsim)";
 	return NULL;
 }
 
