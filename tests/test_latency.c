@@ -111,6 +111,83 @@ START_TEST(faster_hardware_never_takes_more_time)
 }
 END_TEST
 
+/* Every dimension that the model's numbers have: a larger unit changes no time, a larger second all of them. */
+enum unit { UNIT_FLOP, UNIT_BYTE, UNIT_SECOND };
+
+static void measure_in(struct kv_latency_setup *s, enum unit unit, double larger)
+{
+	double flop = unit == UNIT_FLOP ? 1 / larger : 1, byte = unit == UNIT_BYTE ? 1 / larger : 1;
+	double second = unit == UNIT_SECOND ? 1 / larger : 1;
+
+	s->model.linear_params *= flop;  /* two flops a parameter and token */
+	s->model.head_params *= flop;
+	s->model.full_pair_flops *= flop;
+	s->rates.compute_flops *= flop / second;
+	s->rates.attention_flops *= flop / second;
+	s->model.linear_bytes *= byte;
+	s->model.head_bytes *= byte;
+	s->model.full_kv_bytes *= byte;
+	s->model.hidden *= byte;         /* two bytes an element of what is sent */
+	s->constants.large_message *= byte;
+	s->rates.memory_bandwidth *= byte / second;
+	s->rates.link_bandwidth *= byte / second;
+	s->constants.c0 *= second;
+	s->constants.cl *= second;
+	s->constants.c1 *= second;
+	s->constants.cs *= second;
+}
+
+START_TEST(units_cancel)
+{
+	struct kv_latency_setup setup = llama_on_h100(4);
+
+	setup.constants.large_message = 8 << 20;
+	setup.constants.el = .5;
+
+	double before = milliseconds(&setup, step(1500, 700, 40, 3000));
+
+	measure_in(&setup, (enum unit)_i, 1.7);
+	ck_assert_double_eq_tol(milliseconds(&setup, step(1500, 700, 40, 3000)), _i == UNIT_SECOND ? before / 1.7 : before,
+	                        2e-6);
+}
+END_TEST
+
+START_TEST(no_step_takes_no_time)
+{
+	/* A device a million times as fast as any, without overheads: the clock's nanosecond remains. */
+	struct kv_latency_setup setup = llama_on_h100(1);
+	struct kv_step_work works[] = {step(0, 0, 0, 0), step(1, 0, 0, 0), step(0, 0, 1, 1), step(8192, 0, 0, 0)};
+
+	setup.rates = (struct kv_latency_rates){1e24, 1e24, 1e24, 1e24};
+	setup.constants.c0 = setup.constants.cl = setup.constants.c1 = setup.constants.cs = 0;
+	for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+		ck_assert_double_gt(milliseconds(&setup, works[i]), 0);
+}
+END_TEST
+
+START_TEST(prefill_is_split_by_ranks_and_the_cache_by_heads)
+{
+	/* Of a prefill alone everything but fixed parts and all-reduces goes down by the ranks. A decode reads its KV by the
+	 * heads: on 16 ranks of 8 heads, one of them each, as on 8 (full_kv_bytes is one rank's). */
+	struct kv_latency_setup eight = llama_on_h100(8), sixteen = llama_on_h100(16);
+	double kv_ms;
+
+	sixteen.model.full_kv_bytes = eight.model.full_kv_bytes;
+	eight.constants.en = sixteen.constants.en = 1e9;
+	eight.constants.c0 = sixteen.constants.c0 = 0;
+	eight.constants.cl = sixteen.constants.cl = eight.constants.c1 = sixteen.constants.c1 = 0;
+	eight.constants.cs = sixteen.constants.cs = 0;
+	ck_assert_double_eq_tol(milliseconds(&sixteen, step(8192, 0, 0, 0)) * 2, milliseconds(&eight, step(8192, 0, 0, 0)),
+	                        4e-6);
+	/* 64 sequences of 4000 tokens x 16 KiB / (.75 x 3.35 TB/s). */
+	kv_ms = 64.0 * 4000 * 16384 / (.75 * 3.35e12) * 1e3;
+	ck_assert_double_eq_tol(milliseconds(&eight, step(0, 0, 64, 4000)) - milliseconds(&eight, step(0, 0, 64, 0)), kv_ms,
+	                        4e-6);
+	ck_assert_double_eq_tol(milliseconds(&sixteen, step(0, 0, 64, 4000)) - milliseconds(&sixteen, step(0, 0, 64, 0)),
+	                        kv_ms, 4e-6);
+}
+END_TEST
+
 START_TEST(an_engine_that_launches_ahead_waits_for_the_longer_side)
 {
 	/* 512 tokens in one sequence: host 1 ms + 32 x 20 us + 6 us = 1.646 ms; the rest is the device's. */
@@ -249,6 +326,9 @@ int main(void)
 	tcase_add_test(tc, idle_single_request_takes_its_prefill_and_its_decode_steps);
 	tcase_add_test(tc, more_work_never_takes_less_time);
 	tcase_add_test(tc, faster_hardware_never_takes_more_time);
+	tcase_add_loop_test(tc, units_cancel, UNIT_FLOP, UNIT_SECOND + 1);
+	tcase_add_test(tc, no_step_takes_no_time);
+	tcase_add_test(tc, prefill_is_split_by_ranks_and_the_cache_by_heads);
 	tcase_add_test(tc, an_engine_that_launches_ahead_waits_for_the_longer_side);
 	tcase_add_test(tc, large_messages_take_the_slower_path);
 	tcase_add_test(tc, a_prefill_in_the_step_slows_the_decodes_by_km);

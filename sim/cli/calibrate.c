@@ -48,9 +48,9 @@ static const struct argp_option options[] = {
 	 .doc = "Replay a measured run (RUN_requests.jsonl, RUN_meta.json) and compare TTFT, TPOT, e2e and the cache"},
 	{.name = "num-gpu-blocks-override", .key = OPTION_BLOCKS, .arg = "N",
 	 .doc = "Pool of the run or the log, where its files do not say"},
-	{.doc = "Of a vLLM iteration log as --data or --score:"},
+	{.doc = "Of a vLLM iteration log as --data or --score, or of a measured run instead of what it says:"},
 	{.name = "model", .key = OPTION_MODEL, .arg = "NAME", .doc = "The model that ran"},
-	{.name = "tensor-parallel-size", .key = OPTION_TP, .arg = "N", .doc = "On so many GPUs (1)"},
+	{.name = "tensor-parallel-size", .key = OPTION_TP, .arg = "N", .doc = "On so many GPUs (of a log: 1)"},
 	{.name = "mean-context", .key = OPTION_CONTEXT, .arg = "N",
 	 .doc = "Tokens of an average decode's context, where the log has no KV cache usage"},
 	{.doc = "All:"},
@@ -58,8 +58,10 @@ static const struct argp_option options[] = {
 	 .doc = "Its constants count for all rows, its rates for rows of its name (default: each row's own card)"},
 	{.name = "engine", .key = OPTION_ENGINE, .arg = "PROFILE",
 	 .doc = "Engine profile (" KV_CALIBRATE_DEFAULT_ENGINE "; of a measured run: its release)"},
-	{.name = "quantization", .key = OPTION_QUANTIZATION, .arg = "T", .doc = "Of all models in the file"},
-	{.name = "kv-cache-dtype", .key = OPTION_KV_CACHE_DTYPE, .arg = "T", .doc = "Of all rows (bfloat16)"},
+	{.name = "quantization", .key = OPTION_QUANTIZATION, .arg = "T",
+	 .doc = "Of all models in the file or run, instead of what it says"},
+	{.name = "kv-cache-dtype", .key = OPTION_KV_CACHE_DTYPE, .arg = "T",
+	 .doc = "Of all rows or of the run, instead of what they say (steps: bfloat16)"},
 	{.name = "where", .key = OPTION_WHERE, .arg = "COLUMN=VALUE",
 	 .doc = "Use only such rows (also COLUMN<=NUMBER, COLUMN>=NUMBER); may be repeated"},
 	{.name = "json", .key = OPTION_JSON, .doc = "Print JSON"},
@@ -95,10 +97,27 @@ static error_t parse_number(int key, const char *text, struct kv_calibrate_argum
 	return 0;
 }
 
+/* Options that would do nothing in the chosen mode. */
+static void check_mode(const struct kv_calibrate_arguments *a, struct argp_state *state)
+{
+	const struct { const char *name; bool given, means; const char *mode; } options_of[] = {
+		{"out", a->out != NULL, a->data, "--data"}, {"start", a->start != NULL, a->data, "--data"},
+		{"leave-out", a->leave_out != NULL, a->data, "--data"}, {"draw", a->draw > 0, a->data, "--data"},
+		{"kernel-times", a->kernel_times, !a->against, "--data or --score"},
+		{"where", a->conditions > 0, !a->against, "--data or --score"},
+		{"fail-above", isfinite(a->fail_above), a->score, "--score"},
+	};
+
+	for (size_t i = 0; i < sizeof options_of / sizeof *options_of; i++)
+		if (options_of[i].given && !options_of[i].means)
+			argp_error(state, "--%s goes with %s", options_of[i].name, options_of[i].mode);
+}
+
 static void check(const struct kv_calibrate_arguments *a, struct argp_state *state)
 {
 	if ((a->data != NULL) + (a->score != NULL) + (a->against != NULL) != 1)
 		argp_error(state, "say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)");
+	check_mode(a, state);
 	if (a->leave_out && strcmp(a->leave_out, "gpu") && strcmp(a->leave_out, "tp") && strcmp(a->leave_out, "model"))
 		argp_error(state, "--leave-out: '%s'; allowed: gpu, tp, model", a->leave_out);
 	if (a->draw && a->out)
@@ -157,7 +176,7 @@ int kv_cli_calibrate(int argc, char **argv)
 		       "layer_linear, an empty batch, tokens, context, time_ms.\n\n"
 		       "Example: kvsim calibrate --data steps.csv --hardware h100-sxm --out mine.yaml"
 	};
-	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .tp = 1, .fail_above = INFINITY};
+	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .fail_above = INFINITY};
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
 	if (arguments.data && kv_is_measured_run(arguments.data))
@@ -183,7 +202,7 @@ static int kv_dtype_of(const char *text, enum kv_dtype *out, struct kv_error *er
 static struct kv_measurements *read_log(const struct kv_calibrate_arguments *a, const char *path, struct kv_error *err)
 {
 	struct kv_log_setting setting = {
-		.configuration = {.gpu = (char *)a->hardware, .model = (char *)a->model, .tp = (uint32_t)a->tp},
+		.configuration = {.gpu = (char *)a->hardware, .model = (char *)a->model, .tp = (uint32_t)kv_max(a->tp, 1)},
 		.pool_tokens = a->blocks * VLLM_BLOCK, .mean_context = a->mean_context,
 	};
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <gsl/gsl_rng.h>
 
@@ -158,19 +159,42 @@ static int set_count(struct kv_scenario *scenario, const char *key, uint64_t val
 }
 
 struct question {
-	const char *model, *gpu, *quantization, *kv_cache_dtype, *engine;
+	char model[256];
+	const char *gpu, *quantization, *kv_cache_dtype, *engine;  /* no quantization: "" */
 	uint32_t tp, pp, prompt, output, concurrency;
 };
+
+static const char *first_given(const char *flag, const char *row)
+{
+	return flag ? flag : row;
+}
+
+/* A served load needs a pool, and calibrate has no flag for it. */
+static int check_memory(const char *hardware, struct kv_error *err)
+{
+	struct kv_hardware *card = kv_hardware_load(hardware, err);
+	uint64_t memory = card ? kv_hardware_device_memory(card) : 0;
+
+	if (card && memory == 0)
+		kv_fail(err, KV_EXIT_DATA, "the memory of %s is not known: give --hardware FILE with a profile that states it",
+		        card->name);
+	kv_hardware_free(card);
+	return memory > 0 ? 0 : -1;
+}
 
 static int describe(const struct served *s, const struct question *q, struct kv_scenario *scenario,
                     struct kv_error *err)
 {
-	const char *hardware = s->arguments->hardware ? s->arguments->hardware : q->gpu;
+	const char *hardware = first_given(s->arguments->hardware, q->gpu);
+	const char *quantization = first_given(s->arguments->quantization, q->quantization);
 
+	if (check_memory(hardware, err))
+		return -1;
 	return set(scenario, "model", q->model, err) || set(scenario, "hardware", hardware, err) ||
 	               set(scenario, "engine.profile", q->engine, err) ||
-	               set(scenario, "engine.quantization", q->quantization, err) ||
-	               set(scenario, "engine.kv_cache_dtype", q->kv_cache_dtype, err) ||
+	               (*quantization && set(scenario, "engine.quantization", quantization, err)) ||
+	               set(scenario, "engine.kv_cache_dtype", first_given(s->arguments->kv_cache_dtype, q->kv_cache_dtype),
+	                   err) ||
 	               set_count(scenario, "engine.tensor_parallel_size", q->tp, err) ||
 	               set_count(scenario, "engine.pipeline_parallel_size", q->pp, err) ||
 	               set_count(scenario, "engine.max_model_len", (uint64_t)q->prompt + q->output, err) ||
@@ -214,9 +238,24 @@ static const char *engine_for(const struct served *s, const char *backend)
 	                                    : backend;
 }
 
+/* The checkpoint's model: how its weights are stored stands in other columns. */
+static void read_model(struct question *q, const char *name)
+{
+	static const char *const stored[] = {"-FP8", "-NVFP4", "-FP4"};
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof stored / sizeof *stored; i++) {
+		size_t tail = strlen(stored[i]);
+
+		if (length > tail && !strcasecmp(name + length - tail, stored[i]))
+			length -= tail;
+	}
+	snprintf(q->model, sizeof q->model, "%.*s", (int)length, name);
+}
+
 static int read_closed_loop(const struct served *s, struct question *q, struct kv_error *err)
 {
-	const char *quantization = cell(s, "gemm_quant_mode");
+	const char *quantization = cell(s, "gemm_quant_mode"), *precision = cell(s, "precision");
 	uint32_t attention_dp = 0;
 
 	if (strcmp(cell(s, "mode"), "agg"))
@@ -230,11 +269,11 @@ static int read_closed_loop(const struct served *s, struct question *q, struct k
 	if (!q->prompt || !q->output || !q->concurrency || !q->tp)
 		return kv_fail(err, KV_EXIT_DATA, "isl, osl, concurrency and tp_size must be above zero");
 	q->pp += q->pp == 0;
-	q->model = cell(s, "model_path");
+	read_model(q, cell(s, "model_path"));
 	q->gpu = cell(s, "system");
 	q->engine = engine_for(s, cell(s, "backend"));
 	q->quantization = !strcmp(quantization, "bfloat16") ? "none" : quantization;
-	q->kv_cache_dtype = strcmp(cell(s, "precision"), "bf16") ? "fp8" : "auto";
+	q->kv_cache_dtype = *precision && strcmp(precision, "bf16") ? "fp8" : "auto";
 	return 0;
 }
 
@@ -277,9 +316,9 @@ static int read_throughput(const struct served *s, struct question *q, struct kv
 	if (!q->prompt || !q->output || !q->tp)
 		return kv_fail(err, KV_EXIT_DATA, "tokens, context and tp must be above zero");
 	q->pp = 1;
-	q->model = cell(s, "model");
+	read_model(q, cell(s, "model"));
 	q->gpu = cell(s, "gpu");
-	q->engine = s->arguments->engine ? s->arguments->engine : "trtllm-guaranteed-no-evict";
+	q->engine = first_given(s->arguments->engine, "trtllm-guaranteed-no-evict");
 	q->quantization = "fp8";
 	q->kv_cache_dtype = "fp8";
 	return 0;

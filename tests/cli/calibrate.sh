@@ -127,12 +127,40 @@ if [ -d "${KVSIM_SHARED:-/nonexistent}/traces/vllm-measured" ]; then
 	report "$(awk '$1 == "e2e" { exit !($8 < 3) }' "$scratch/out"; echo $?)" 'and replayed within 3 % a request'
 	run calibrate --against "$measured" --hardware rtx-pro-6000
 	expect_line 'a run that does not state its pool asks for it' 64 'give --num-gpu-blocks-override N'
+	run calibrate --against "$measured" --hardware rtx-pro-6000 --num-gpu-blocks-override 33000
+	cp "$scratch/out" "$scratch/as-it-ran"
+	for other in '--kv-cache-dtype fp8' '--quantization fp8' '--model llama-2-7b' '--engine vllm-0.11' \
+		'--tensor-parallel-size 2'; do
+		# shellcheck disable=SC2086
+		run calibrate --against "$measured" --hardware rtx-pro-6000 --num-gpu-blocks-override 33000 $other
+		report "$([ "$status" -eq 0 ] && ! cmp -s "$scratch/out" "$scratch/as-it-ran"; echo $?)" "a run with another setting is another run: $other"
+	done
 else
 	report 0 'a measured run is fitted # SKIP no shared data'
 fi
 
+# Served loads: the checkpoint's own types where a row names none; suffixes of checkpoints; memory that nobody states.
+served() {
+	printf 'backend,model_path,system,precision,mode,isl,osl,gemm_quant_mode,concurrency,tp_size,silicon_ttft_ms,silicon_tpot_ms\n'
+	printf '%s\n' "$@"
+}
+served 'vllm,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,,4,2,120,17' 'vllm,x/Llama-3.1-8B-FP8,h100,fp8,agg,1000,100,fp8,2,1,40,5' \
+	'vllm,Qwen/Qwen3-32B,b300_sxm,,agg,1000,100,,4,2,120,17' 'vllm,Qwen/Qwen3-32B,h100,,agg,1000,100,,4,2,0,17' \
+	>"$scratch/served.csv"
+run calibrate --score served.csv
+expect_line 'loads without a quantisation run, checkpoints with a suffix too' 0 'tpot                                                  2'
+expect_line 'unknown memory is asked for' 0 'served.csv:4: not used: the memory of b300 is not known: give --hardware FILE'
+expect_line 'a measured zero is named' 0 'served.csv:5: not used: silicon_ttft_ms: 0; a measurement is above zero'
+
 run calibrate
 expect_line 'one of three modes' 64 'say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)'
+for option in '--out x' '--start x' '--leave-out tp' '--draw 4'; do
+	# shellcheck disable=SC2086
+	run calibrate --score eight.csv $option
+	expect_line "not with a score: $option" 64 'goes with --data'
+done
+run calibrate --against x --where tp=1
+expect_line 'not with a replay: --where' 64 '--where goes with --data or --score'
 run calibrate --score nosuch.csv
 expect 'a missing file' 66 <<END
 kvsim: nosuch.csv: No such file or directory
