@@ -33,6 +33,8 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 			engine->windowed = !engine->store->one_slot;
 			engine->window = config->group[g].window;
 		}
+	KV_ASSERT(!engine->swaps || (engine->store->swaps && !engine->windowed),
+	          "preemption swaps what does not come back from host memory");
 	kv_cache_init(&engine->cache, config);
 	if (sink->miss != NULL)
 		engine->cache.content.remembers = true;

@@ -44,6 +44,7 @@ struct kv_store {
 	/* It has, or is about to have, so many tokens: it decoded for a while without being looked at. May be NULL. */
 	void (*generated)(struct kv_engine *engine, uint32_t live, uint32_t tokens);
 	bool whole;           /* all blocks are taken at admission: nothing grows */
+	bool swaps;           /* lookup and take know requests that come back from host memory; without windows */
 	bool one_slot;        /* a token takes one slot, whatever the groups */
 	/* Slots of what it holds that nobody will ever fill. */
 	uint64_t (*waste)(const struct kv_engine *engine, const struct kv_live *live);

@@ -204,5 +204,5 @@ static uint64_t unregistered(struct kv_engine *engine, uint32_t id)
 const struct kv_store kv_store_paged = {
 	.need = kv_tables_need, .lookup = lookup, .has_room = kv_tables_have_room, .take = take, .grow = grow,
 	.consume = consume, .generated = generated, .waste = kv_tables_waste, .held = kv_tables_held,
-	.unregistered = unregistered, .release = release
+	.unregistered = unregistered, .release = release, .swaps = true
 };
