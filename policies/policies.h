@@ -1,5 +1,5 @@
-/* The descriptors that policies/registry.c lists. Adding a policy = a new file, a line here and in the registry, a build
- * line, a test case. */
+/* The descriptors that policies/registry.c lists. Adding a policy = a new file, a line here and in the registry, a
+ * build line, a test case. */
 #ifndef KV_POLICIES_POLICIES_H
 #define KV_POLICIES_POLICIES_H
 

@@ -80,7 +80,8 @@ void kv_bootstrap(const struct kv_pairs *pairs, size_t replicates, gsl_rng *rng,
 {
 	size_t n = pairs->count;
 	uint32_t *times = kv_calloc(n, sizeof *times);
-	size_t *baseline_order = kv_calloc(n, sizeof *baseline_order), *variant_order = kv_calloc(n, sizeof *variant_order);
+	size_t *baseline_order = kv_calloc(n, sizeof *baseline_order),
+	       *variant_order = kv_calloc(n, sizeof *variant_order);
 	double *difference[KV_STATISTICS];
 
 	gsl_sort_index(baseline_order, pairs->baseline, 1, n);

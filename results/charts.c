@@ -8,7 +8,7 @@
 
 enum { CDF_POINTS = 256 };
 
-/* --- levels and counters over time -------------------------------------------------------------------------------------- */
+/* --- levels and counters over time -------------------------------------------------------------------------------- */
 
 struct level_name {
 	const char *name;
@@ -41,7 +41,8 @@ static void write_level(struct kv_json *json, const struct kv_charts *charts, co
 		if (statistic == MEAN)
 			kv_json_ratio(json, NULL, sums->sum[level], slots * (kv_integral)sums->length);
 		else
-			kv_json_ratio(json, NULL, statistic == MAXIMUM ? sums->max[level] : ~sums->inverted_min[level], slots);
+			kv_json_ratio(json, NULL, statistic == MAXIMUM ? sums->max[level] : ~sums->inverted_min[level],
+			              slots);
 	}
 	kv_json_end_array(json);
 }
@@ -72,8 +73,8 @@ static void write_bound(struct kv_json *json, const struct kv_charts *charts)
 static uint64_t counter_of(const struct kv_timeline_row *row, int counter)
 {
 	const uint64_t counters[] = {
-		row->arrivals, row->finishes, row->preemptions, row->evicted_blocks, row->prefill_tokens, row->decode_tokens,
-		row->hit_tokens, row->queried_tokens
+		row->arrivals, row->finishes, row->preemptions, row->evicted_blocks, row->prefill_tokens,
+		row->decode_tokens, row->hit_tokens, row->queried_tokens
 	};
 
 	return counters[counter];
@@ -83,8 +84,8 @@ static uint64_t counter_of(const struct kv_timeline_row *row, int counter)
 static void write_rates(struct kv_json *json, const struct kv_charts *charts)
 {
 	static const char *const names[] = {
-		"arrivals", "finishes", "preemptions", "evicted_blocks", "prefill_tokens", "decode_tokens", "hit_tokens",
-		"queried_tokens"
+		"arrivals", "finishes", "preemptions", "evicted_blocks", "prefill_tokens", "decode_tokens",
+		"hit_tokens", "queried_tokens"
 	};
 	const struct kv_timeline *timeline = charts->timeline;
 
@@ -92,7 +93,8 @@ static void write_rates(struct kv_json *json, const struct kv_charts *charts)
 	for (size_t c = 0; c < sizeof names / sizeof names[0]; c++) {
 		kv_json_begin_array(json, names[c]);
 		for (size_t i = 0; i < timeline->count; i++)
-			kv_json_ratio(json, NULL, (kv_integral)counter_of(&timeline->rows[i], (int)c) * (uint64_t)KV_SECOND,
+			kv_json_ratio(json, NULL,
+			              (kv_integral)counter_of(&timeline->rows[i], (int)c) * (uint64_t)KV_SECOND,
 			              (kv_integral)timeline->rows[i].levels.length);
 		kv_json_end_array(json);
 	}
@@ -117,14 +119,15 @@ static void write_timeline(struct kv_json *json, const struct kv_charts *charts)
 	kv_json_end_object(json);
 }
 
-/* --- first tokens ------------------------------------------------------------------------------------------------------- */
+/* --- first tokens ------------------------------------------------------------------------------------------------- */
 
 static void write_arrival_times(struct kv_json *json, const struct kv_insight *insight)
 {
 	kv_json_begin_array(json, "start_s");
 	for (uint64_t i = 0; i < KV_ARRIVAL_BINS; i++)
 		if (insight->by_arrival[i].count > 0)
-			kv_json_ratio(json, NULL, (kv_integral)i * (uint64_t)insight->arrival_interval, (uint64_t)KV_SECOND);
+			kv_json_ratio(json, NULL, (kv_integral)i * (uint64_t)insight->arrival_interval,
+			              (uint64_t)KV_SECOND);
 	kv_json_end_array(json);
 }
 
@@ -160,7 +163,8 @@ static void write_arrivals(struct kv_json *json, const struct kv_insight *insigh
 			const struct kv_part_sums *sums = &insight->by_arrival[i];
 
 			if (sums->count > 0)
-				kv_json_ratio(json, NULL, sums->part[p], (kv_integral)sums->count * (uint64_t)KV_MILLISECOND);
+				kv_json_ratio(json, NULL, sums->part[p],
+				              (kv_integral)sums->count * (uint64_t)KV_MILLISECOND);
 		}
 		kv_json_end_array(json);
 	}
@@ -193,7 +197,7 @@ static void write_grid(struct kv_json *json, const struct kv_insight *insight)
 	kv_json_end_array(json);
 }
 
-/* --- distributions ------------------------------------------------------------------------------------------------------ */
+/* --- distributions ------------------------------------------------------------------------------------------------ */
 
 /* Points [value in ms, share of values up to it], at most about CDF_POINTS. */
 static void write_cdf(struct kv_json *json, const char *key, const struct kv_distribution *d, double unit)

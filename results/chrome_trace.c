@@ -1,5 +1,5 @@
-/* Format: "Trace Event Format" of the Chromium project: complete events (X) for steps, counters (C) for blocks, nestable
- * asynchronous events (b, e) for requests, instants (i) for preemptions. Times in microseconds. */
+/* Format: "Trace Event Format" of the Chromium project: complete events (X) for steps, counters (C) for blocks,
+ * nestable asynchronous events (b, e) for requests, instants (i) for preemptions. Times in microseconds. */
 #include "config.h"
 
 #include "results/chrome_trace.h"

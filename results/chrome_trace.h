@@ -1,5 +1,6 @@
-/* chrome-trace.json: the run as a timeline for Perfetto or chrome://tracing: engine steps and blocks, one track a request with
- * what it waited for and computed, preemptions. At most KV_CHROME_ROWS rows; what is left out is counted and said. */
+/* chrome-trace.json: the run as a timeline for Perfetto or chrome://tracing: engine steps and blocks, one track a
+ * request with what it waited for and computed, preemptions. At most KV_CHROME_ROWS rows; what is left out is counted
+ * and said. */
 #ifndef KV_RESULTS_CHROME_TRACE_H
 #define KV_RESULTS_CHROME_TRACE_H
 

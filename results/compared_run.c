@@ -93,7 +93,7 @@ void kv_compared_run_sort(struct kv_compared_run *run)
 	qsort(run->request, run->requests, sizeof *run->request, by_index);
 }
 
-/* --- between processes ---------------------------------------------------------------------------------------------- */
+/* --- between processes -------------------------------------------------------------------------------------------- */
 
 int kv_compared_run_save(const struct kv_compared_run *run, FILE *file, struct kv_error *err)
 {
@@ -104,7 +104,8 @@ int kv_compared_run_save(const struct kv_compared_run *run, FILE *file, struct k
 	for (size_t i = 0; i < run->tenants; i++)
 		fwrite(run->tenant[i], strlen(run->tenant[i]) + 1, 1, file);
 	if (fflush(file) != 0 || ferror(file))
-		return kv_fail(err, KV_EXIT_IO, "what a variant's requests came to cannot be kept: %s", strerror(errno));
+		return kv_fail(err, KV_EXIT_IO, "what a variant's requests came to cannot be kept: %s",
+		               strerror(errno));
 	return 0;
 }
 
@@ -129,7 +130,7 @@ int kv_compared_run_load(struct kv_compared_run *run, FILE *file, struct kv_erro
 	return 0;
 }
 
-/* --- files of its folder -------------------------------------------------------------------------------------------- */
+/* --- files of its folder ------------------------------------------------------------------------------------------ */
 
 static double number(const json_t *object, const char *key)
 {

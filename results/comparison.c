@@ -65,7 +65,8 @@ static double get_turned_away(const struct kv_compared_request *r) { return r->t
 static struct kv_pairs collect(const struct matched *matched, figure *get)
 {
 	struct kv_pairs pairs = {
-		.baseline = kv_calloc(matched->count, sizeof(double)), .variant = kv_calloc(matched->count, sizeof(double))
+		.baseline = kv_calloc(matched->count, sizeof(double)),
+		.variant = kv_calloc(matched->count, sizeof(double))
 	};
 
 	for (size_t i = 0; i < matched->count; i++) {
@@ -119,7 +120,7 @@ static void add_row(struct kv_variant_comparison *to, const char *label, const c
 	to->row[to->rows++] = (struct kv_comparison_row){ label, key, unit, wanted, found };
 }
 
-/* --- rows with an interval ------------------------------------------------------------------------------------------ */
+/* --- rows with an interval ---------------------------------------------------------------------------------------- */
 
 static void draw_intervals(const struct kv_comparison *comparison, const char *source, const struct kv_pairs *pairs,
                            struct kv_interval interval[KV_STATISTICS])
@@ -142,7 +143,8 @@ static void add_latency(const struct kv_comparison *comparison, struct kv_varian
 
 	draw_intervals(comparison, text[0][1], &pairs, interval);
 	for (int s = 0; s < KV_STATISTICS; s++)
-		add_row(to, text[s][0], text[s][1], "ms", -1, difference_of(&pairs, (enum kv_statistic)s, 1, interval[s]));
+		add_row(to, text[s][0], text[s][1], "ms", -1,
+		        difference_of(&pairs, (enum kv_statistic)s, 1, interval[s]));
 	pairs_fini(&pairs);
 }
 
@@ -196,12 +198,21 @@ static void add_hits(const struct kv_comparison *comparison, struct kv_variant_c
 	pairs_fini(&pairs);
 }
 
-static const char *const ttft_rows[][2] = { { "TTFT mean (ms)", "mean_ttft_ms" }, { "TTFT median (ms)", "median_ttft_ms" },
-	                                    { "TTFT P99 (ms)", "p99_ttft_ms" } };
-static const char *const tpot_rows[][2] = { { "TPOT mean (ms)", "mean_tpot_ms" }, { "TPOT median (ms)", "median_tpot_ms" },
-	                                    { "TPOT P99 (ms)", "p99_tpot_ms" } };
-static const char *const e2el_rows[][2] = { { "E2EL mean (ms)", "mean_e2el_ms" }, { "E2EL median (ms)", "median_e2el_ms" },
-	                                    { "E2EL P99 (ms)", "p99_e2el_ms" } };
+static const char *const ttft_rows[][2] = {
+	{ "TTFT mean (ms)", "mean_ttft_ms" },
+	{ "TTFT median (ms)", "median_ttft_ms" },
+	{ "TTFT P99 (ms)", "p99_ttft_ms" }
+};
+static const char *const tpot_rows[][2] = {
+	{ "TPOT mean (ms)", "mean_tpot_ms" },
+	{ "TPOT median (ms)", "median_tpot_ms" },
+	{ "TPOT P99 (ms)", "p99_tpot_ms" }
+};
+static const char *const e2el_rows[][2] = {
+	{ "E2EL mean (ms)", "mean_e2el_ms" },
+	{ "E2EL median (ms)", "median_e2el_ms" },
+	{ "E2EL P99 (ms)", "p99_e2el_ms" }
+};
 
 static bool anybody_swapped(const struct matched *matched)
 {
@@ -228,7 +239,7 @@ static void add_request_rows(const struct kv_comparison *comparison, struct kv_v
 	add_total(comparison, to, matched, get_turned_away, n, "Requests refused or dropped", "turned_away", "", -1);
 }
 
-/* --- rows of whole runs --------------------------------------------------------------------------------------------- */
+/* --- rows of whole runs ------------------------------------------------------------------------------------------- */
 
 static double longest_queue(const struct kv_compared_run *run)
 {
@@ -254,21 +265,24 @@ static void add_bare(struct kv_variant_comparison *to, const char *label, const 
 static void add_run_rows(struct kv_variant_comparison *to, const struct kv_compared_run *a,
                          const struct kv_compared_run *b)
 {
-	add_bare(to, "Longest wait in the queue (ms)", "longest_queue_ms", "ms", -1, longest_queue(a), longest_queue(b));
-	add_bare(to, "Requests per second", "request_throughput", "/s", 1, a->request_throughput, b->request_throughput);
-	add_bare(to, "Output tokens per second", "output_throughput", "/s", 1, a->output_throughput, b->output_throughput);
+	add_bare(to, "Longest wait in the queue (ms)", "longest_queue_ms", "ms", -1, longest_queue(a),
+	         longest_queue(b));
+	add_bare(to, "Requests per second", "request_throughput", "/s", 1, a->request_throughput,
+	         b->request_throughput);
+	add_bare(to, "Output tokens per second", "output_throughput", "/s", 1, a->output_throughput,
+	         b->output_throughput);
 	add_bare(to, "Duration (s)", "duration_s", "s", -1, a->duration_s, b->duration_s);
 	add_bare(to, "Evicted token slots", "evicted_slots", "", 0, a->evicted_slots, b->evicted_slots);
-	add_bare(to, "Occupancy, pinned, mean (%)", "mean_pinned_percent", "%", 0, percent(a->mean_pinned, a->usable_blocks),
-	         percent(b->mean_pinned, b->usable_blocks));
-	add_bare(to, "Occupancy, pinned, peak (%)", "peak_pinned_percent", "%", 0, percent(a->peak_pinned, a->usable_blocks),
-	         percent(b->peak_pinned, b->usable_blocks));
-	add_bare(to, "Occupancy, cached, mean (%)", "mean_cached_percent", "%", 0, percent(a->mean_cached, a->usable_blocks),
-	         percent(b->mean_cached, b->usable_blocks));
+	add_bare(to, "Occupancy, pinned, mean (%)", "mean_pinned_percent", "%", 0,
+	         percent(a->mean_pinned, a->usable_blocks), percent(b->mean_pinned, b->usable_blocks));
+	add_bare(to, "Occupancy, pinned, peak (%)", "peak_pinned_percent", "%", 0,
+	         percent(a->peak_pinned, a->usable_blocks), percent(b->peak_pinned, b->usable_blocks));
+	add_bare(to, "Occupancy, cached, mean (%)", "mean_cached_percent", "%", 0,
+	         percent(a->mean_cached, a->usable_blocks), percent(b->mean_cached, b->usable_blocks));
 	add_bare(to, "Running requests, mean", "mean_running", "", 0, a->mean_running, b->mean_running);
 }
 
-/* --- classes -------------------------------------------------------------------------------------------------------- */
+/* --- classes ------------------------------------------------------------------------------------------------------ */
 
 static void count_faster(const struct matched *matched, struct kv_comparison_class *class)
 {
@@ -283,8 +297,8 @@ static void count_faster(const struct matched *matched, struct kv_comparison_cla
 	}
 }
 
-static struct kv_difference class_mean(const struct kv_comparison *comparison, const struct matched *matched, figure *get,
-                                       const char *source)
+static struct kv_difference class_mean(const struct kv_comparison *comparison, const struct matched *matched,
+                                       figure *get, const char *source)
 {
 	struct kv_pairs pairs = collect(matched, get);
 	struct kv_interval interval[KV_STATISTICS];
@@ -420,7 +434,7 @@ static void add_classes(const struct kv_comparison *comparison, struct kv_varian
 	matched_fini(&members);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------ */
+/* --- all ---------------------------------------------------------------------------------------------------------- */
 
 static void compare_run(const struct kv_comparison *comparison, size_t i, struct kv_variant_comparison *to)
 {

@@ -32,7 +32,8 @@ const char *kv_comparison_change(const struct kv_difference *difference, const c
 		return strcpy(text, "-");
 	used = snprintf(text, KV_CELL_MAX, "%+.*f", decimals(change, unit), change);
 	if (difference->baseline != 0 && strcmp(unit, "%") != 0)
-		snprintf(text + used, KV_CELL_MAX - (size_t)used, " (%+.1f %%)", 100 * change / fabs(difference->baseline));
+		snprintf(text + used, KV_CELL_MAX - (size_t)used, " (%+.1f %%)",
+		         100 * change / fabs(difference->baseline));
 	return text;
 }
 
@@ -43,14 +44,16 @@ const char *kv_comparison_interval(const struct kv_difference *difference, const
 
 	if (difference->verdict == KV_DIFFERENCE_BARE || difference->verdict == KV_DIFFERENCE_NONE)
 		return strcpy(text, "");
-	snprintf(text, KV_CELL_MAX, "%+.*f to %+.*f", digits, difference->interval.low, digits, difference->interval.high);
+	snprintf(text, KV_CELL_MAX, "%+.*f to %+.*f", digits, difference->interval.low, digits,
+	         difference->interval.high);
 	return text;
 }
 
 static const struct kv_comparison_row *overview_row(const struct kv_comparison *comparison, size_t run, size_t column)
 {
 	static const char *const keys[KV_OVERVIEW_COLUMNS] = {
-		"mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_e2el_ms", "hit_rate_percent", "preemptions", "output_throughput"
+		"mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_e2el_ms", "hit_rate_percent", "preemptions",
+		"output_throughput"
 	};
 	const struct kv_variant_comparison *rows = run == 0 ? &comparison->itself : &comparison->variant[run - 1];
 

@@ -5,8 +5,10 @@
 #include "results/comparison.h"
 
 static const char head[] =
-	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>kvsim comparison</title>\n<style>\n"
-	"body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 84em; padding: 0 1em; color: #222; }\n"
+	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>kvsim comparison</title>\n"
+	"<style>\n"
+	"body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 84em; padding: 0 1em; "
+	"color: #222; }\n"
 	"table { border-collapse: collapse; margin: 1em 0; }\n"
 	"th, td { border-bottom: 1px solid #ccc; padding: .25em .8em; text-align: right; }\n"
 	"td { white-space: nowrap; }\n"
@@ -45,7 +47,8 @@ static void write_verdict(struct kv_output *out, const struct kv_difference *fou
 {
 	const char *verdict = kv_comparison_verdict(found, wanted);
 
-	kv_output_printf(out, "<td class=\"%s\">%s</td>", found->verdict < KV_DIFFERENCE_LOWER ? "none" : verdict, verdict);
+	kv_output_printf(out, "<td class=\"%s\">%s</td>", found->verdict < KV_DIFFERENCE_LOWER ? "none" : verdict,
+	                 verdict);
 }
 
 static void write_metrics(struct kv_output *out, const struct kv_comparison *comparison, size_t i)
@@ -76,9 +79,12 @@ static void write_classes(struct kv_output *out, const struct kv_variant_compari
 {
 	char cell[KV_CELL_MAX];
 
-	kv_output_text(out, "<table class=\"verdicts\">\n<tr><th>who</th><th>requests</th><th>TTFT mean, change (ms)</th><th>95 % interval</th>"
-	               "<th>verdict</th><th>E2EL mean, change (ms)</th><th>95 % interval</th>"
-	               "<th>faster / equal / slower</th><th>verdict</th></tr>\n");
+	kv_output_text(
+		out,
+		"<table class=\"verdicts\">\n<tr><th>who</th><th>requests</th><th>TTFT mean, change (ms)</th>"
+		"<th>95 % interval</th>"
+		"<th>verdict</th><th>E2EL mean, change (ms)</th><th>95 % interval</th>"
+		"<th>faster / equal / slower</th><th>verdict</th></tr>\n");
 	for (size_t c = 0; c < variant->classes; c++) {
 		const struct kv_comparison_class *class = &variant->class[c];
 
@@ -152,8 +158,10 @@ void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_
 		write_metrics(out, comparison, i);
 		write_classes(out, &comparison->variant[i]);
 	}
-	kv_output_printf(out, "<p>Intervals: paired bootstrap over requests, %zu replicates, seed %" PRIu64 ". They tell how "
-	                 "far a difference hangs on single requests of this workload; requests that queue together are not "
-	                 "independent, and figures of a whole run have no interval.</p>\n</body>\n</html>\n",
-	                 comparison->replicates, comparison->seed);
+	kv_output_printf(
+		out,
+		"<p>Intervals: paired bootstrap over requests, %zu replicates, seed %" PRIu64 ". They tell how "
+		"far a difference hangs on single requests of this workload; requests that queue together are not "
+		"independent, and figures of a whole run have no interval.</p>\n</body>\n</html>\n",
+		comparison->replicates, comparison->seed);
 }

@@ -90,8 +90,9 @@ static void write_classes(const struct kv_variant_comparison *variant, struct kv
 {
 	struct table table = { .columns = 8, .left = { true, false, false, false, true, false, false, true } };
 
-	add_cells(&table, (const char *const[]){ "who", "requests", "TTFT mean, change (ms)", "95 % interval", "verdict",
-	                                         "E2EL mean, change (ms)", "faster / equal / slower", "verdict" });
+	add_cells(&table,
+	          (const char *const[]){ "who", "requests", "TTFT mean, change (ms)", "95 % interval", "verdict",
+	                                 "E2EL mean, change (ms)", "faster / equal / slower", "verdict" });
 	for (size_t c = 0; c < variant->classes; c++) {
 		const struct kv_comparison_class *class = &variant->class[c];
 		char name[KV_CELL_MAX + 32], count[32], split[64], cell[3][KV_CELL_MAX];
@@ -99,10 +100,11 @@ static void write_classes(const struct kv_variant_comparison *variant, struct kv
 		snprintf(name, sizeof name, "%s %.60s", class->kind, class->label);
 		snprintf(count, sizeof count, "%zu", class->requests);
 		snprintf(split, sizeof split, "%zu / %zu / %zu", class->faster, class->equal, class->slower);
-		add_cells(&table, (const char *const[]){
-			name, count, kv_comparison_change(&class->ttft, "ms", cell[0]),
-			kv_comparison_interval(&class->ttft, "ms", cell[1]), kv_comparison_verdict(&class->ttft, -1),
-			kv_comparison_change(&class->e2el, "ms", cell[2]), split, kv_comparison_verdict(&class->e2el, -1) });
+		add_cells(&table, (const char *const[]){ name, count, kv_comparison_change(&class->ttft, "ms", cell[0]),
+		                                         kv_comparison_interval(&class->ttft, "ms", cell[1]),
+		                                         kv_comparison_verdict(&class->ttft, -1),
+		                                         kv_comparison_change(&class->e2el, "ms", cell[2]), split,
+		                                         kv_comparison_verdict(&class->e2el, -1) });
 	}
 	write_table(&table, out);
 }
@@ -134,7 +136,8 @@ static void write_notices(const struct kv_compared_run *run, struct kv_output *o
 	if (run->partial)
 		kv_output_printf(out, "%s is PARTIAL: it was interrupted.\n", run->name);
 	if (run->oracle)
-		kv_output_printf(out, "%s is an oracle: it uses output lengths that a real engine cannot know.\n", run->name);
+		kv_output_printf(out, "%s is an oracle: it uses output lengths that a real engine cannot know.\n",
+		                 run->name);
 }
 
 static void write_warnings(const struct kv_comparison *comparison, struct kv_output *out)
@@ -143,7 +146,8 @@ static void write_warnings(const struct kv_comparison *comparison, struct kv_out
 
 	for (size_t i = 0; i < comparison->runs; i++)
 		for (size_t w = 0; w < comparison->run[i].warnings.count; w++) {
-			kv_output_printf(out, "%s- %s: %s\n", before, comparison->run[i].name, comparison->run[i].warnings.text[w]);
+			kv_output_printf(out, "%s- %s: %s\n", before, comparison->run[i].name,
+			                 comparison->run[i].warnings.text[w]);
 			before = "";
 		}
 }
@@ -162,16 +166,19 @@ void kv_comparison_write_text(const struct kv_comparison *comparison, struct kv_
 		const struct kv_compared_run *run = &comparison->run[i + 1];
 		const struct kv_variant_comparison *variant = &comparison->variant[i];
 
-		kv_output_printf(out, "\n## %s against %s\n\n%s: %s. Latencies are of the %zu requests that both finished.\n\n",
-		                 run->name, base->name, run->name, *run->settings ? run->settings : "nothing differs",
-		                 variant->finished_in_both);
+		kv_output_printf(
+			out, "\n## %s against %s\n\n%s: %s. Latencies are of the %zu requests that both finished.\n\n",
+			run->name, base->name, run->name, *run->settings ? run->settings : "nothing differs",
+			variant->finished_in_both);
 		write_metrics(comparison, i, out);
 		kv_output_text(out, "\n");
 		write_classes(variant, out);
 	}
-	kv_output_printf(out, "\nIntervals: paired bootstrap over requests, %zu replicates, seed %" PRIu64 ". They tell how "
-	                 "far a difference hangs on single requests of this workload; requests\nthat queue together are not "
-	                 "independent, and figures of a whole run have no interval.\n", comparison->replicates,
-	                 comparison->seed);
+	kv_output_printf(
+		out,
+		"\nIntervals: paired bootstrap over requests, %zu replicates, seed %" PRIu64 ". They tell how "
+		"far a difference hangs on single requests of this workload; requests\nthat queue together are not "
+		"independent, and figures of a whole run have no interval.\n",
+		comparison->replicates, comparison->seed);
 	write_warnings(comparison, out);
 }

@@ -4,14 +4,14 @@
  *                  x share of the pool pinned                   was the pool what limited the run?
  *                  x mean length / length by time               unequal lengths: long requests stay longer
  *                  x length by time / held                      growth: they hold less than they will in the end
- *                  x held / filled                              sharing: slots of several holders are filled once; windows
+ *                  x held / filled                              sharing, and windows: some slots are filled once or not
  *                  x filled / pinned                            allocation: reserved and wasted slots
  *
- * The pool, filled and pinned slots are tokens of one sequence in every KV group; filled and pinned ones are means a running
- * request. Length by time and held are of finished requests, weighted by the time that they had blocks; held takes each
- * request to have its prompt from its admission on and to grow evenly from there to its end, so that the line between
- * growth and sharing is drawn by an estimate (prompts of several chunks fill later), while their product is exact. All is
- * of the measured time.
+ * The pool, filled and pinned slots are tokens of one sequence in every KV group; filled and pinned ones are means a
+ * running request. Length by time and held are of finished requests, weighted by the time that they had blocks; held
+ * takes each request to have its prompt from its admission on and to grow evenly from there to its end, so that the
+ * line between growth and sharing is drawn by an estimate (prompts of several chunks fill later), while their product
+ * is exact. All is of the measured time.
  */
 #ifndef KV_RESULTS_CONCURRENCY_H
 #define KV_RESULTS_CONCURRENCY_H

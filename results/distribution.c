@@ -150,7 +150,8 @@ void kv_distribution_percentiles(const struct kv_distribution *d, const double *
 	free(reader.sorted);
 }
 
-void kv_distribution_nearest_ranks(const struct kv_distribution *d, const double *percentiles, size_t n, double *results)
+void kv_distribution_nearest_ranks(const struct kv_distribution *d, const double *percentiles, size_t n,
+                                   double *results)
 {
 	struct rank_reader reader = {.d = d};
 

@@ -1,10 +1,10 @@
 /* The values of one metric: how many, mean, population deviation, extremes and percentiles.
  *
- * Every value is counted in a log-binned histogram: 512 bins an octave, so that a bin's middle is within 1/1024 of every
- * value in it, and values below 1024 have a bin of their own. Up to KV_DISTRIBUTION_EXACT values are also kept, and then
- * percentiles are exact: the histogram finds the bin, the kept values that lie in it are sorted (gsl_sort). Mean and
- * deviation come from exact integer sums in either case. Percentiles interpolate linearly between the two values
- * around rank p (n - 1), which is numpy's default.
+ * Every value is counted in a log-binned histogram: 512 bins an octave, so that a bin's middle is within 1/1024 of
+ * every value in it, and values below 1024 have a bin of their own. Up to KV_DISTRIBUTION_EXACT values are also kept,
+ * and then percentiles are exact: the histogram finds the bin, the kept values that lie in it are sorted (gsl_sort).
+ * Mean and deviation come from exact integer sums in either case. Percentiles interpolate linearly between the two
+ * values around rank p (n - 1), which is numpy's default.
  *
  * Values are unsigned integers in whatever unit the caller has (ns, ps).
  */
@@ -97,7 +97,8 @@ double kv_distribution_deviation(const struct kv_distribution *d);
 void kv_distribution_percentiles(const struct kv_distribution *d, const double *percentiles, size_t n, double *results);
 
 /* The same without interpolation: the value at position ceil(p n), as descriptions of traces have it. */
-void kv_distribution_nearest_ranks(const struct kv_distribution *d, const double *percentiles, size_t n, double *results);
+void kv_distribution_nearest_ranks(const struct kv_distribution *d, const double *percentiles, size_t n,
+                                   double *results);
 
 /* Largest relative error of the percentiles: 0 or KV_DISTRIBUTION_ERROR. */
 double kv_distribution_error(const struct kv_distribution *d);

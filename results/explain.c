@@ -11,7 +11,7 @@
 #include "results/facts.h"
 #include "sim/base/quantity.h"
 
-/* --- findings ----------------------------------------------------------------------------------------------------------- */
+/* --- findings ----------------------------------------------------------------------------------------------------- */
 
 static json_t *new_finding(const char *topic)
 {
@@ -68,7 +68,7 @@ static const char *setting_text(char text[SETTING_ROOM], const json_t *facts, co
 	return text;
 }
 
-/* --- what was exhausted ------------------------------------------------------------------------------------------------- */
+/* --- what was exhausted ------------------------------------------------------------------------------------------- */
 
 enum resource { BLOCKS, SLOTS, BUDGET, RESOURCES };
 
@@ -92,7 +92,8 @@ static const char *resource_text(char text[RESOURCE_ROOM], const json_t *facts, 
 
 	if (setting == NULL)
 		return resources[resource].what;
-	snprintf(text, RESOURCE_ROOM, "%s, %s%s,", resources[resource].what, setting, setting_text(value, facts, setting));
+	snprintf(text, RESOURCE_ROOM, "%s, %s%s,", resources[resource].what, setting,
+	         setting_text(value, facts, setting));
 	return text;
 }
 
@@ -135,12 +136,16 @@ static void add_occupancy(const json_t *facts, json_t *finding)
 	double reserved = kv_facts_number(facts, "kvsim/mean_reserved_blocks");
 	double waste = kv_facts_number(facts, "kvsim/mean_waste_blocks");
 
-	say(finding, "evidence", "Live requests pinned %.1f %% of the pool of %.0f blocks on average and %.1f %% at the peak, "
-	    "first reached at %.1f s.", share(pinned, pool), pool,
-	    share(kv_facts_number(facts, "kvsim/peak_pinned_blocks"), pool), kv_facts_number(facts, "kvsim/peak_pinned_s"));
-	say(finding, "evidence", "Of the pinned slots, %.1f %% were reserved and not yet filled, %.1f %% were allocation waste.",
+	say(finding, "evidence",
+	    "Live requests pinned %.1f %% of the pool of %.0f blocks on average and %.1f %% at the peak, "
+	    "first reached at %.1f s.",
+	    share(pinned, pool), pool, share(kv_facts_number(facts, "kvsim/peak_pinned_blocks"), pool),
+	    kv_facts_number(facts, "kvsim/peak_pinned_s"));
+	say(finding, "evidence",
+	    "Of the pinned slots, %.1f %% were reserved and not yet filled, %.1f %% were allocation waste.",
 	    share(reserved, pinned), share(waste, pinned));
-	say(finding, "evidence", "The rest of the pool: %.1f %% of it was cached for reuse and %.1f %% free, on average.",
+	say(finding, "evidence",
+	    "The rest of the pool: %.1f %% of it was cached for reuse and %.1f %% free, on average.",
 	    share(kv_facts_number(facts, "kvsim/mean_cached_blocks"), pool),
 	    share(kv_facts_number(facts, "kvsim/mean_free_blocks"), pool));
 }
@@ -163,15 +168,19 @@ static void add_overload(const json_t *facts, json_t *finding)
 	char arrivals[32], serving[32];
 
 	if (is_overloaded(facts))
-		add_to_verdict(finding, "Overloaded: %s of arrivals took %s to serve, so the load is about %.1f times what this "
-		               "deployment serves.", kv_duration_text(arrivals, 1000 * arrived),
-		               kv_duration_text(serving, 1000 * ended), ended / arrived);
+		add_to_verdict(finding,
+		               "Overloaded: %s of arrivals took %s to serve, so the load is about %.1f times what this "
+		               "deployment serves.",
+		               kv_duration_text(arrivals, 1000 * arrived), kv_duration_text(serving, 1000 * ended),
+		               ended / arrived);
 }
 
 static void add_queue(const json_t *facts, json_t *finding)
 {
-	say(finding, "evidence", "The queue waited for KV cache blocks during %.1f %% of the time, for sequence slots %.1f %%, for "
-	    "room in the token budget of a step %.1f %%. %.1f requests ran on average, %.0f at most; %.0f were in flight at most.",
+	say(finding, "evidence",
+	    "The queue waited for KV cache blocks during %.1f %% of the time, for sequence slots %.1f %%, for "
+	    "room in the token budget of a step %.1f %%. %.1f requests ran on average, %.0f at most; %.0f were in "
+	    "flight at most.",
 	    bound_share(facts, BLOCKS), bound_share(facts, SLOTS), bound_share(facts, BUDGET),
 	    kv_facts_number(facts, "kvsim/mean_running"), kv_facts_number(facts, "kvsim/peak_running"),
 	    kv_facts_number(facts, "max_concurrent_requests"));
@@ -233,7 +242,8 @@ static const json_t *main_taker(const json_t *crowds, enum resource resource, bo
 
 /* The class of prompt lengths, or the tenant, that took most of what was short; of two things in one line if it is the
  * same for both. */
-static void add_takers(const json_t *facts, json_t *finding, const enum resource short_of[2], const char *path, const char *label)
+static void add_takers(const json_t *facts, json_t *finding, const enum resource short_of[2], const char *path,
+                       const char *label)
 {
 	const json_t *crowds = kv_facts_at(facts, path);
 	const json_t *first = main_taker(crowds, short_of[0], false);
@@ -243,14 +253,15 @@ static void add_takers(const json_t *facts, json_t *finding, const enum resource
 	if (first == NULL || json_array_size(crowds) < 2)
 		return;
 	if (first == second)
-		snprintf(also, sizeof also, " and %.0f %% of all %s", share(taken(first, short_of[1]), total_of(crowds, short_of[1])),
-		         taken_text(short_of[1]));
+		snprintf(also, sizeof also, " and %.0f %% of all %s",
+		         share(taken(first, short_of[1]), total_of(crowds, short_of[1])), taken_text(short_of[1]));
 	say(finding, "evidence", "Most went to %s %s: %.0f %% of all %s%s, with %.0f %% of the requests.", label,
-	    kv_facts_text(first, "name"), share(taken(first, short_of[0]), total_of(crowds, short_of[0])), taken_text(short_of[0]),
-	    also, share(kv_facts_number(first, "requests"), requests_of(crowds)));
+	    kv_facts_text(first, "name"), share(taken(first, short_of[0]), total_of(crowds, short_of[0])),
+	    taken_text(short_of[0]), also, share(kv_facts_number(first, "requests"), requests_of(crowds)));
 	if (second != NULL && second != first)
-		say(finding, "evidence", "Most %s went to %s %s: %.0f %%, with %.0f %% of the requests.", taken_text(short_of[1]),
-		    label, kv_facts_text(second, "name"), share(taken(second, short_of[1]), total_of(crowds, short_of[1])),
+		say(finding, "evidence", "Most %s went to %s %s: %.0f %%, with %.0f %% of the requests.",
+		    taken_text(short_of[1]), label, kv_facts_text(second, "name"),
+		    share(taken(second, short_of[1]), total_of(crowds, short_of[1])),
 		    share(kv_facts_number(second, "requests"), requests_of(crowds)));
 }
 
@@ -265,8 +276,10 @@ static void add_heaviest(const json_t *facts, json_t *finding)
 		return;
 	each = taken(heaviest, BLOCKS) / kv_facts_number(heaviest, "requests");
 	mean = total_of(classes, BLOCKS) / requests_of(classes);
-	say(finding, "evidence", "A request weighed most among prompts of %s: %.1f times the block-seconds of the mean request; %.0f %% "
-	    "of the requests, %.0f %% of all block-seconds.", kv_facts_text(heaviest, "name"), each / mean,
+	say(finding, "evidence",
+	    "A request weighed most among prompts of %s: %.1f times the block-seconds of the mean request; %.0f %% "
+	    "of the requests, %.0f %% of all block-seconds.",
+	    kv_facts_text(heaviest, "name"), each / mean,
 	    share(kv_facts_number(heaviest, "requests"), requests_of(classes)),
 	    share(taken(heaviest, BLOCKS), total_of(classes, BLOCKS)));
 }
@@ -291,9 +304,11 @@ static void add_largest(const json_t *facts, json_t *finding)
 
 	json_array_foreach(largest, i, request)
 		if (i < 3 && used < sizeof names)
-			used += (size_t)snprintf(names + used, sizeof names - used, "%s%s (%.0f blocks at its end, %.1f %% of the pool)",
+			used += (size_t)snprintf(names + used, sizeof names - used,
+			                         "%s%s (%.0f blocks at its end, %.1f %% of the pool)",
 			                         i > 0 ? ", " : "", kv_facts_text(request, "request_id"),
-			                         kv_facts_number(request, "blocks"), share(kv_facts_number(request, "blocks"), pool));
+			                         kv_facts_number(request, "blocks"),
+			                         share(kv_facts_number(request, "blocks"), pool));
 	if (json_array_size(largest) > 0)
 		say(finding, "evidence", "The largest requests at the peak, shared blocks included: %s.", names);
 }
@@ -305,29 +320,34 @@ static void add_preemptions(const json_t *facts, json_t *finding)
 	double swaps = kv_facts_number(facts, "kvsim/swap/preemptions_by_swap");
 
 	if (swaps > 0)
-		say(finding, "evidence", "%.0f preemption%s went to host memory and back: copies took %.2f s of the steps.", swaps,
+		say(finding, "evidence",
+		    "%.0f preemption%s went to host memory and back: copies took %.2f s of the steps.", swaps,
 		    swaps == 1 ? "" : "s", kv_facts_number(facts, "kvsim/swap/copy_s"));
 	preemptions -= swaps;
 	if (preemptions > 0)
-		say(finding, "evidence", "%.0f preemption%s threw away %.0f computed tokens.", preemptions, preemptions == 1 ? "" : "s",
-		    kv_facts_number(facts, "kvsim/recomputed_tokens"));
+		say(finding, "evidence", "%.0f preemption%s threw away %.0f computed tokens.", preemptions,
+		    preemptions == 1 ? "" : "s", kv_facts_number(facts, "kvsim/recomputed_tokens"));
 }
 
 /* A pool that is half empty at its peak while requests wait for blocks: admission holds room back for what may come. */
 static void advise_allowance(const json_t *facts, json_t *finding)
 {
-	double peak = share(kv_facts_number(facts, "kvsim/peak_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks"));
+	double peak = share(kv_facts_number(facts, "kvsim/peak_pinned_blocks"),
+	                    kv_facts_number(facts, "kvsim/usable_blocks"));
 
 	if (peak < 50)
-		say(finding, "change", "No more than %.1f %% of the pool was ever pinned: admission %s holds the rest back for what "
+		say(finding, "change",
+		    "No more than %.1f %% of the pool was ever pinned: admission %s holds the rest back for what "
 		    "requests may still ask for. A smaller --default-max-tokens, where the trace gives no max_tokens, or an "
-		    "--admission that holds back less.", peak, kv_facts_text(facts, "kvsim/policies/admission"));
+		    "--admission that holds back less.",
+		    peak, kv_facts_text(facts, "kvsim/policies/admission"));
 }
 
 static void advise_blocks(const json_t *facts, json_t *finding)
 {
 	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
-	double unfilled = kv_facts_number(facts, "kvsim/mean_reserved_blocks") + kv_facts_number(facts, "kvsim/mean_waste_blocks");
+	double unfilled = kv_facts_number(facts, "kvsim/mean_reserved_blocks") +
+	                  kv_facts_number(facts, "kvsim/mean_waste_blocks");
 	const json_t *classes = kv_facts_at(facts, "kvsim/length_classes");
 	const json_t *heaviest = main_taker(classes, BLOCKS, true);
 	char utilization[SETTING_ROOM];
@@ -335,13 +355,18 @@ static void advise_blocks(const json_t *facts, json_t *finding)
 	say(finding, "change", "More blocks: more or larger GPUs, a higher --gpu-memory-utilization%s, an fp8 KV cache "
 	    "(--kv-cache-dtype), quantized weights.", setting_text(utilization, facts, "gpu_memory_utilization"));
 	if (heaviest != NULL && json_array_size(classes) > 1)
-		say(finding, "change", "Fewer blocks a request: those of prompts of %s weigh most each (see the evidence); a smaller "
-		    "--max-model-len, or a replica of their own, takes them out of the others' way.", kv_facts_text(heaviest, "name"));
+		say(finding, "change",
+		    "Fewer blocks a request: those of prompts of %s weigh most each (see the evidence); a smaller "
+		    "--max-model-len, or a replica of their own, takes them out of the others' way.",
+		    kv_facts_text(heaviest, "name"));
 	if (share(unfilled, pinned) > 20)
-		say(finding, "change", "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer to the "
-		    "true length (--default-max-tokens).", share(unfilled, pinned));
+		say(finding, "change",
+		    "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer to the "
+		    "true length (--default-max-tokens).",
+		    share(unfilled, pinned));
 	advise_allowance(facts, finding);
-	say(finding, "change", "Fewer requests at once: a lower arrival rate. A client-side cap (--max-concurrency) moves the "
+	say(finding, "change",
+	    "Fewer requests at once: a lower arrival rate. A client-side cap (--max-concurrency) moves the "
 	    "wait to the client, before sending, where TTFT does not count it; it does not end it.");
 }
 
@@ -352,8 +377,10 @@ static void advise_cache_for_compute(const json_t *facts, json_t *finding)
 	double evicted = share(kv_facts_number(facts, "kvsim/miss_tokens/evicted"), queried);
 
 	if (evicted >= 5)
-		say(finding, "change", "Waits for compute get shorter with more KV cache only through hits: %.1f %% of the prompt tokens "
-		    "had been evicted and were computed again. Whether a larger pool keeps them, the next question says.", evicted);
+		say(finding, "change",
+		    "Waits for compute get shorter with more KV cache only through hits: %.1f %% of the prompt tokens "
+		    "had been evicted and were computed again. Whether a larger pool keeps them, the next question says.",
+		    evicted);
 	else
 		say(finding, "change", "Waits for compute do not get shorter with more KV cache.");
 }
@@ -365,19 +392,23 @@ static void advise(const json_t *facts, json_t *finding, enum resource resource)
 	if (resource == BLOCKS) {
 		advise_blocks(facts, finding);
 	} else if (resource == SLOTS) {
-		say(finding, "change", "Raise --max-num-seqs%s: the pool still had %.1f %% free or reusable on average.",
+		say(finding, "change",
+		    "Raise --max-num-seqs%s: the pool still had %.1f %% free or reusable on average.",
 		    setting_text(value, facts, "max_num_seqs"),
-		    100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"), kv_facts_number(facts, "kvsim/usable_blocks")));
+		    100 - share(kv_facts_number(facts, "kvsim/mean_pinned_blocks"),
+		                kv_facts_number(facts, "kvsim/usable_blocks")));
 		say(finding, "change", "Waits for slots do not get shorter with more KV cache.");
 	} else if (resource == BUDGET) {
 		say(finding, "change", "More compute: more or faster GPUs.");
-		say(finding, "change", "Larger steps: a larger --max-num-batched-tokens%s computes no faster, but spreads what each step "
+		say(finding, "change",
+		    "Larger steps: a larger --max-num-batched-tokens%s computes no faster, but spreads what each step "
 		    "costs over more tokens; decoding requests wait longer for each step.",
 		    setting_text(value, facts, "max_num_batched_tokens"));
 		say(finding, "change", "Less to compute: more prefix hits (see the next question), shorter prompts.");
 		advise_cache_for_compute(facts, finding);
 	} else {
-		say(finding, "change", "Nothing has to change for this load; raise the rate (--time-scale, --request-rate) to find the "
+		say(finding, "change",
+		    "Nothing has to change for this load; raise the rate (--time-scale, --request-rate) to find the "
 		    "limit.");
 	}
 }
@@ -388,16 +419,23 @@ static void judge_stopped(const json_t *facts, json_t *finding)
 
 	if (!json_is_true(kv_facts_at(facts, "kvsim/livelocked")) &&
 	    kv_facts_number(facts, "kvsim/stalled_needs_blocks") <= kv_facts_number(facts, "kvsim/usable_blocks")) {
-		give_verdict(finding, "The run stopped: request %s is never let in, though its blocks fit the pool. %.0f requests "
-		             "were left unfinished.", id != NULL ? id : "?", kv_facts_number(facts, "kvsim/unfinished"));
-		say(finding, "change", "Chunked prefill or a larger --max-num-batched-tokens, if its prompt is longer than that; else "
+		give_verdict(
+			finding,
+			"The run stopped: request %s is never let in, though its blocks fit the pool. %.0f requests "
+			"were left unfinished.",
+			id != NULL ? id : "?", kv_facts_number(facts, "kvsim/unfinished"));
+		say(finding, "change",
+		    "Chunked prefill or a larger --max-num-batched-tokens, if its prompt is longer than that; else "
 		    "another --admission policy.");
 		return;
 	}
-	give_verdict(finding, "The run stopped: request %s needs %.0f blocks and the pool has %.0f. %.0f requests were left "
-	             "unfinished.", id != NULL ? id : "?", kv_facts_number(facts, "kvsim/stalled_needs_blocks"),
+	give_verdict(finding,
+	             "The run stopped: request %s needs %.0f blocks and the pool has %.0f. %.0f requests were left "
+	             "unfinished.",
+	             id != NULL ? id : "?", kv_facts_number(facts, "kvsim/stalled_needs_blocks"),
 	             kv_facts_number(facts, "kvsim/usable_blocks"), kv_facts_number(facts, "kvsim/unfinished"));
-	say(finding, "change", "A pool of at least that many blocks, a --max-model-len that keeps such requests out, or "
+	say(finding, "change",
+	    "A pool of at least that many blocks, a --max-model-len that keeps such requests out, or "
 	    "engine.refuse_impossible, which refuses them at arrival.");
 }
 
@@ -414,12 +452,14 @@ static json_t *find_exhausted(const json_t *facts)
 		give_verdict(finding, "Nothing: the queue was empty for %.1f %% of the time.",
 		             100 - bound_share(facts, BLOCKS) - bound_share(facts, SLOTS) - bound_share(facts, BUDGET));
 	else if (second == RESOURCES)
-		give_verdict(finding, "The queue waited for %s during %.1f %% of the time.", resource_text(first_text, facts, resource),
-		             bound_share(facts, resource));
+		give_verdict(finding, "The queue waited for %s during %.1f %% of the time.",
+		             resource_text(first_text, facts, resource), bound_share(facts, resource));
 	else
-		give_verdict(finding, "Two things: the queue waited for %s during %.1f %% of the time, and for %s during %.1f %%.",
-		             resource_text(first_text, facts, resource), bound_share(facts, resource),
-		             resource_text(second_text, facts, second), bound_share(facts, second));
+		give_verdict(
+			finding,
+			"Two things: the queue waited for %s during %.1f %% of the time, and for %s during %.1f %%.",
+			resource_text(first_text, facts, resource), bound_share(facts, resource),
+			resource_text(second_text, facts, second), bound_share(facts, second));
 	add_overload(facts, finding);
 	add_queue(facts, finding);
 	add_occupancy(facts, finding);
@@ -432,7 +472,7 @@ static json_t *find_exhausted(const json_t *facts)
 	return finding;
 }
 
-/* --- hits --------------------------------------------------------------------------------------------------------------- */
+/* --- hits --------------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *reason, *meaning, *change;
@@ -445,7 +485,8 @@ static const struct {
 	 "A wider scope of sharing (engine.cache_scope, fewer salts) where security allows it."},
 	{"diverged", "the same segment stood behind a different beginning",
 	 "Put what is stable first in the prompt (system text, documents) and what varies last."},
-	{"partial_block", "they share a block with other tokens", "A smaller --block-size, or segments padded to whole blocks."},
+	{"partial_block", "they share a block with other tokens",
+	 "A smaller --block-size, or segments padded to whole blocks."},
 	{"recompute_rule", "the last block of a prompt is always computed", NULL},
 	{"too_late", "another request was still computing them", "Send the first request of a group a little earlier."},
 	{"window", "the sliding window before them was not kept", "engine.prefix_cache_retention_interval."},
@@ -482,12 +523,15 @@ static void add_example(const json_t *facts, json_t *finding, int reason)
 	if (example == NULL)
 		return;
 	if (kv_facts_at(example, "new_segment") != NULL && strcmp(misses[reason].reason, "diverged") == 0)
-		say(finding, "evidence", "Most in request %s: %.0f tokens; its segment number %.0f, at token %.0f, is the first that "
-		    "was not known there.", kv_facts_text(example, "request_id"), kv_facts_number(example, "tokens"),
+		say(finding, "evidence",
+		    "Most in request %s: %.0f tokens; its segment number %.0f, at token %.0f, is the first that "
+		    "was not known there.",
+		    kv_facts_text(example, "request_id"), kv_facts_number(example, "tokens"),
 		    kv_facts_number(example, "new_segment") + 1, kv_facts_number(example, "new_token"));
 	else
-		say(finding, "evidence", "Most in request %s: %.0f of its %.0f prompt tokens.", kv_facts_text(example, "request_id"),
-		    kv_facts_number(example, "tokens"), kv_facts_number(example, "prompt_tokens"));
+		say(finding, "evidence", "Most in request %s: %.0f of its %.0f prompt tokens.",
+		    kv_facts_text(example, "request_id"), kv_facts_number(example, "tokens"),
+		    kv_facts_number(example, "prompt_tokens"));
 }
 
 /* Seconds in which the pool evicts as many blocks as it has; 0 = it evicted nothing. */
@@ -495,7 +539,9 @@ static double turnover_s(const json_t *facts)
 {
 	double evicted = kv_facts_number(facts, "kvsim/evicted_blocks");
 
-	return evicted > 0 ? kv_facts_number(facts, "kvsim/usable_blocks") * kv_facts_number(facts, "kvsim/simulated_s") / evicted : 0;
+	return evicted > 0 ? kv_facts_number(facts, "kvsim/usable_blocks") *
+	                             kv_facts_number(facts, "kvsim/simulated_s") / evicted :
+	                     0;
 }
 
 /* How many times the pool would have to be to keep content until it was asked for again, for the share of requests that
@@ -516,7 +562,8 @@ static void add_evicted(const json_t *facts, json_t *finding)
 
 	if (pool_factor(facts, "p50") == 0)
 		return;
-	say(finding, "evidence", "A tenth of the requests that missed evicted content asked for it within %s of its eviction, half "
+	say(finding, "evidence",
+	    "A tenth of the requests that missed evicted content asked for it within %s of its eviction, half "
 	    "within %s; the pool turns over once in %s (its blocks / blocks evicted a second).",
 	    kv_duration_text(tenth, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p10")),
 	    kv_duration_text(half, 1000 * kv_facts_number(facts, "kvsim/evicted_before_s/p50")),
@@ -530,8 +577,8 @@ static void add_misses(const json_t *facts, json_t *finding, double queried)
 
 		if (tokens == 0)
 			continue;
-		say(finding, "evidence", "%s: %.0f tokens, %.1f %% of all that were looked up: %s.", misses[i].reason, tokens,
-		    share(tokens, queried), misses[i].meaning);
+		say(finding, "evidence", "%s: %.0f tokens, %.1f %% of all that were looked up: %s.", misses[i].reason,
+		    tokens, share(tokens, queried), misses[i].meaning);
 		if (strcmp(misses[i].reason, "evicted") == 0)
 			add_evicted(facts, finding);
 	}
@@ -547,16 +594,23 @@ static void advise_evicted(const json_t *facts, json_t *finding)
 	if (half == 0)
 		say(finding, "change", "evicted: A larger pool, or another --eviction policy, keeps them longer.");
 	else if (half <= in_reach)
-		say(finding, "change", "evicted: A larger pool keeps them longer, about %.1f times this one long enough for half of these "
-		    "requests; another --eviction policy may choose better.", half);
+		say(finding, "change",
+		    "evicted: A larger pool keeps them longer, about %.1f times this one long enough for half of these "
+		    "requests; another --eviction policy may choose better.",
+		    half);
 	else if (tenth <= in_reach)
-		say(finding, "change", "evicted: A larger pool helps few: about %.1f times this one keeps content long enough for a tenth of "
-		    "these requests, %.0f times for half. Another --eviction policy may choose better.", tenth, half);
+		say(finding, "change",
+		    "evicted: A larger pool helps few: about %.1f times this one keeps content long enough for a tenth of "
+		    "these requests, %.0f times for half. Another --eviction policy may choose better.",
+		    tenth, half);
 	else
-		say(finding, "change", "evicted: No pool in reach helps: about %.0f times this one would keep content long enough for a tenth "
-		    "of these requests, %.0f times for half.", tenth, half);
+		say(finding, "change",
+		    "evicted: No pool in reach helps: about %.0f times this one would keep content long enough for a tenth "
+		    "of these requests, %.0f times for half.",
+		    tenth, half);
 	if (half > in_reach && is_overloaded(facts))
-		say(finding, "change", "evicted: The queue itself delays repeats; served in time, the same content is asked for sooner.");
+		say(finding, "change",
+		    "evicted: The queue itself delays repeats; served in time, the same content is asked for sooner.");
 }
 
 static void advise_misses(const json_t *facts, json_t *finding, double queried, double hit)
@@ -583,18 +637,19 @@ static json_t *find_misses(const json_t *facts)
 		give_verdict(finding, "Prefix caching was off, or nothing was admitted: no token was looked up.");
 		return finding;
 	}
-	give_verdict(finding, "%.1f %% of prompt tokens were hit. %.1f %% of the missed ones: %s (%s).", share(hit, queried),
-	             share(missed(facts, main_miss(facts)), queried - hit), misses[main_miss(facts)].meaning,
-	             misses[main_miss(facts)].reason);
+	give_verdict(finding, "%.1f %% of prompt tokens were hit. %.1f %% of the missed ones: %s (%s).",
+	             share(hit, queried), share(missed(facts, main_miss(facts)), queried - hit),
+	             misses[main_miss(facts)].meaning, misses[main_miss(facts)].reason);
 	if (json_is_false(kv_facts_at(facts, "kvsim/trace_has_prefixes")))
-		say(finding, "evidence", "The trace does not say what prompts share: every prompt counts as unique, and no hits are to "
+		say(finding, "evidence",
+		    "The trace does not say what prompts share: every prompt counts as unique, and no hits are to "
 		    "be expected.");
 	add_misses(facts, finding, queried);
 	advise_misses(facts, finding, queried, hit);
 	return finding;
 }
 
-/* --- first tokens ------------------------------------------------------------------------------------------------------- */
+/* --- first tokens ------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *key, *what;
@@ -670,7 +725,8 @@ static void add_queue_rule(json_t *finding, const json_t *ms)
 {
 	if (kv_facts_number(ms, "queue_blocks") + kv_facts_number(ms, "queue_sequence_slots") +
 	    kv_facts_number(ms, "queue_token_budget") > 0)
-		say(finding, "evidence", "Time in the queue is charged to what the head of the queue lacked at each moment, for all behind "
+		say(finding, "evidence",
+		    "Time in the queue is charged to what the head of the queue lacked at each moment, for all behind "
 		    "it as well: it says what held the queue up, not what each request needed.");
 }
 
@@ -686,8 +742,8 @@ static void add_worst(const json_t *facts, json_t *finding)
 
 		say(finding, "evidence", "%zu. %s: %s, %.0f prompt tokens, %.0f %% of it in %s.", i + 1,
 		    kv_facts_text(request, "request_id"), kv_duration_text(text, kv_facts_number(request, "ttft_ms")),
-		    kv_facts_number(request, "prompt_tokens"), share(part_ms(ms, most), kv_facts_number(request, "ttft_ms")),
-		    parts[most].what);
+		    kv_facts_number(request, "prompt_tokens"),
+		    share(part_ms(ms, most), kv_facts_number(request, "ttft_ms")), parts[most].what);
 	}
 }
 
@@ -702,14 +758,18 @@ static void advise_part(json_t *finding, const char *part)
 		say(finding, "change", "Waiting for %s: what helps stands under what was exhausted.",
 		    strcmp(part, "queue_blocks") == 0 ? "blocks" : "compute");
 	else if (strcmp(part, "queue_sequence_slots") == 0)
-		say(finding, "change", "Waiting for sequence slots: raise --max-num-seqs. More KV cache would not shorten it.");
+		say(finding, "change",
+		    "Waiting for sequence slots: raise --max-num-seqs. More KV cache would not shorten it.");
 	else if (strcmp(part, "prefill_own") == 0)
-		say(finding, "change", "Computing the prompt itself dominates: more or faster GPUs, more prefix hits, shorter prompts.");
+		say(finding, "change",
+		    "Computing the prompt itself dominates: more or faster GPUs, more prefix hits, shorter prompts.");
 	else if (strcmp(part, "prefill_others") == 0)
-		say(finding, "change", "Prefills share their steps with others: --long-prefill-token-threshold, a smaller "
+		say(finding, "change",
+		    "Prefills share their steps with others: --long-prefill-token-threshold, a smaller "
 		    "--max-num-batched-tokens, or replicas of their own for long prompts.");
 	else if (strcmp(part, "preempted") == 0)
-		say(finding, "change", "Preemptions dominate: admit less (--watermark, --admission no-evict) or add blocks.");
+		say(finding, "change",
+		    "Preemptions dominate: admit less (--watermark, --admission no-evict) or add blocks.");
 	else
 		say(finding, "change", "The time lies before the engine: %s.", part);
 }
@@ -717,7 +777,8 @@ static void advise_part(json_t *finding, const char *part)
 static void advise_parts(json_t *finding, const char *first, const char *second)
 {
 	if (second != NULL && is_queue_for_memory_or_compute(first) && is_queue_for_memory_or_compute(second)) {
-		say(finding, "change", "Waiting for blocks and for compute: what helps stands under what was exhausted.");
+		say(finding, "change",
+		    "Waiting for blocks and for compute: what helps stands under what was exhausted.");
 		return;
 	}
 	advise_part(finding, first);
@@ -744,11 +805,14 @@ static json_t *find_late_tokens(const json_t *facts)
 	if (share(part_ms(ms, second), mean) >= 20)
 		snprintf(rest, sizeof rest, ", %.0f %% %s", share(part_ms(ms, second), mean), parts[second].what);
 	give_verdict(finding, "First tokens took %s on average and %s at P99; %.0f %% of the mean is %s%s.",
-	             kv_duration_text(average, mean), kv_duration_text(tail, kv_facts_number(facts, "kvsim/p99_ttft_ms")),
+	             kv_duration_text(average, mean),
+	             kv_duration_text(tail, kv_facts_number(facts, "kvsim/p99_ttft_ms")),
 	             share(part_ms(ms, most), mean), parts[most].what, rest);
 	if (wait > 0)
-		say(finding, "evidence", "Before sending, clients waited %s on average for their own concurrency cap; that is not part "
-		    "of TTFT.", kv_duration_text(average, wait));
+		say(finding, "evidence",
+		    "Before sending, clients waited %s on average for their own concurrency cap; that is not part "
+		    "of TTFT.",
+		    kv_duration_text(average, wait));
 	add_queue_rule(finding, ms);
 	add_bands(facts, finding);
 	add_worst(facts, finding);
@@ -766,7 +830,7 @@ void kv_explain_add(json_t *facts)
 	                    json_pack("[ooo]", find_exhausted(facts), find_misses(facts), find_late_tokens(facts)));
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 void kv_explain_write_hints(const json_t *facts, struct kv_output *out)
 {

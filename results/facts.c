@@ -45,7 +45,7 @@ static json_t *add_object(json_t *object, const char *key)
 	return inner;
 }
 
-/* --- the keys of vllm bench serve --------------------------------------------------------------------------------------- */
+/* --- the keys of vllm bench serve --------------------------------------------------------------------------------- */
 
 static void set_stats(json_t *object, const struct kv_summary *summary, enum kv_metric metric, const char *suffix)
 {
@@ -125,7 +125,7 @@ static void set_metrics(json_t *object, const struct kv_summary *summary, const 
 		set_stats(object, summary, KV_METRIC_E2EL_WITH_WAIT, "_e2el_including_client_queue_ms");
 }
 
-/* --- kvsim -------------------------------------------------------------------------------------------------------------- */
+/* --- kvsim -------------------------------------------------------------------------------------------------------- */
 
 /* Settings that the findings name, as resolved. */
 static void set_settings(json_t *object, const json_t *scenario)
@@ -343,7 +343,7 @@ static void set_errors(json_t *object, const struct kv_summary *summary)
 	set_real(errors, "e2el", summary->stats[KV_METRIC_E2EL].error);
 }
 
-/* --- insight ------------------------------------------------------------------------------------------------------------ */
+/* --- insight ------------------------------------------------------------------------------------------------------ */
 
 static void set_parts(json_t *object, const kv_integral part[KV_PARTS], uint64_t count)
 {
@@ -376,7 +376,10 @@ static json_t *bands_value(const struct kv_insight *insight, uint64_t total)
 	static const struct {
 		const char *name;
 		double until;
-	} bands[] = {{"all", 0}, {"up to P50", 0.5}, {"P50 to P90", 0.9}, {"P90 to P95", 0.95}, {"P95 to P99", 0.99}, {"above P99", 1}};
+	} bands[] = {
+		{"all", 0}, {"up to P50", 0.5}, {"P50 to P90", 0.9}, {"P90 to P95", 0.95}, {"P95 to P99", 0.99},
+		{"above P99", 1}
+	};
 	const uint32_t bins = (KV_BINS >> KV_TTFT_BANDS_BITS) + 1;
 	json_t *array = json_array();
 	struct kv_part_sums all = {0};
@@ -470,7 +473,8 @@ static json_t *crowd_value(const struct kv_crowd *crowd)
 	set_count(object, "output_tokens", crowd->output_tokens);
 	set_count(object, "preemptions", crowd->preemptions);
 	set_real(object, "block_seconds", (double)crowd->block_ns / 1e9);
-	set_real(object, "mean_queue_ms", crowd->ttft.count > 0 ? (double)crowd->queue_ns / (double)crowd->ttft.count / 1e6 : 0);
+	set_real(object, "mean_queue_ms",
+	         crowd->ttft.count > 0 ? (double)crowd->queue_ns / (double)crowd->ttft.count / 1e6 : 0);
 	set_real(object, "p50_ttft_ms", ttft[0] / 1e6);
 	set_real(object, "p95_ttft_ms", ttft[1] / 1e6);
 	set_real(object, "p99_ttft_ms", ttft[2] / 1e6);
@@ -565,7 +569,7 @@ json_t *kv_facts_build(const struct kv_summary *summary, struct kv_insight *insi
 	return facts;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 const json_t *kv_facts_at(const json_t *facts, const char *path)
 {

@@ -50,7 +50,7 @@ static const char *id_text(const char *id, uint64_t index, char room[32])
 	return room;
 }
 
-/* --- sums --------------------------------------------------------------------------------------------------------------- */
+/* --- sums --------------------------------------------------------------------------------------------------------- */
 
 static void add_to_sums(struct kv_part_sums *sums, uint64_t ttft, const uint64_t parts[KV_PARTS])
 {
@@ -94,7 +94,7 @@ static struct kv_part_sums *arrival_bin(struct kv_insight *insight, kv_time arri
 	return &insight->by_arrival[arrival / insight->arrival_interval];
 }
 
-/* --- prompt length against TTFT ----------------------------------------------------------------------------------------- */
+/* --- prompt length against TTFT ----------------------------------------------------------------------------------- */
 
 /* Steps of a quarter octave above 1, by value. */
 static uint32_t grid_step(uint64_t value, uint32_t limit)
@@ -117,7 +117,7 @@ static void add_to_grid(struct kv_insight *insight, uint64_t prompt, uint64_t tt
 	insight->grid[column * KV_GRID_TIMES + row]++;
 }
 
-/* --- crowds ------------------------------------------------------------------------------------------------------------- */
+/* --- crowds ------------------------------------------------------------------------------------------------------- */
 
 static void init_crowd(struct kv_crowd *crowd, const char *name)
 {
@@ -177,7 +177,7 @@ static struct kv_crowd *tenant_of(struct kv_insight *insight, const char *name)
 	return &insight->tenant[insight->tenants++];
 }
 
-/* --- lists of the largest ----------------------------------------------------------------------------------------------- */
+/* --- lists of the largest ----------------------------------------------------------------------------------------- */
 
 static void init_list(struct kv_top_list *list, size_t limit)
 {
@@ -233,7 +233,7 @@ void kv_top_list_sort(struct kv_top_list *list)
 	qsort(list->entry, list->count, sizeof *list->entry, compare_entries);
 }
 
-/* --- records ------------------------------------------------------------------------------------------------------------ */
+/* --- records ------------------------------------------------------------------------------------------------------ */
 
 void kv_insight_init(struct kv_insight *insight, uint32_t block_size, kv_time warmup)
 {

@@ -140,7 +140,8 @@ void kv_json_seconds(struct kv_json *json, const char *key, kv_time time)
 void kv_json_ratio(struct kv_json *json, const char *key, kv_integral numerator, kv_integral denominator)
 {
 	begin_member(json, key);
-	kv_output_advance(json->out, kv_text_ratio(kv_output_room(json->out, KV_NUMBER_TEXT_MAX), numerator, denominator, 3));
+	kv_output_advance(json->out,
+	                  kv_text_ratio(kv_output_room(json->out, KV_NUMBER_TEXT_MAX), numerator, denominator, 3));
 }
 
 void kv_json_bool(struct kv_json *json, const char *key, bool value)

@@ -1,5 +1,5 @@
-/* JSON written as it comes: objects whose numbers are exact text and whose arrays may have a million elements, for which
- * a tree would cost more than the run. Strings and whole values are serialised by jansson. */
+/* JSON written as it comes: objects whose numbers are exact text and whose arrays may have a million elements, for
+ * which a tree would cost more than the run. Strings and whole values are serialised by jansson. */
 #ifndef KV_RESULTS_JSON_TEXT_H
 #define KV_RESULTS_JSON_TEXT_H
 

@@ -1,5 +1,5 @@
-/* Names, labels and buckets: vllm/v1/metrics/loggers.py of August 2026. A file must also carry the labels job and instance,
- * since no scrape adds them. */
+/* Names, labels and buckets: vllm/v1/metrics/loggers.py of August 2026. A file must also carry the labels job and
+ * instance, since no scrape adds them. */
 #include "config.h"
 
 #include "results/metrics_om.h"
@@ -12,7 +12,7 @@
 #include "results/number_text.h"
 #include "sim/base/memory.h"
 
-/* --- histograms --------------------------------------------------------------------------------------------------------- */
+/* --- histograms --------------------------------------------------------------------------------------------------- */
 
 enum histogram {
 	TTFT, INTER_TOKEN, TIME_PER_TOKEN, TIME_PER_TOKEN_OLD, E2E, QUEUE, PREFILL, DECODE, INFERENCE, PROMPT_TOKENS,
@@ -57,7 +57,8 @@ static const struct {
 	[GENERATION_TOKENS] = {"vllm:request_generation_tokens", "Generated tokens of a request", NULL, false},
 	[MAX_GENERATION_TOKENS] = {"vllm:request_max_num_generation_tokens", "Most generated tokens of a sequence group", NULL,
 	                           false},
-	[COMPUTED_TOKENS] = {"vllm:request_prefill_kv_computed_tokens", "Prompt tokens that were computed, not hit", NULL, false},
+	[COMPUTED_TOKENS] = {"vllm:request_prefill_kv_computed_tokens", "Prompt tokens that were computed, not hit", NULL,
+	                     false},
 	[ITERATION_TOKENS] = {"vllm:iteration_tokens_total", "Tokens of an engine step", &iteration_bounds, false}
 };
 
@@ -188,7 +189,7 @@ static void observe(struct kv_metrics *metrics, struct observed *row, enum histo
 	row->sum[h] += (kv_integral)value * weight;
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------------------- */
+/* --- what is told ------------------------------------------------------------------------------------------------- */
 
 void kv_metrics_step(struct kv_metrics *metrics, const struct kv_step *step)
 {
@@ -245,7 +246,7 @@ void kv_metrics_request(struct kv_metrics *metrics, const struct kv_request_reco
 		observe_end(metrics, record);
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 struct writer {
 	struct kv_metrics *metrics;
@@ -375,7 +376,8 @@ static void write_config(const struct writer *w)
 	const struct kv_run_info *info = w->metrics->info;
 	char more[128];
 
-	snprintf(more, sizeof more, ",block_size=\"%u\",num_gpu_blocks=\"%" PRIu64 "\"", info->block_size, info->num_gpu_blocks);
+	snprintf(more, sizeof more, ",block_size=\"%u\",num_gpu_blocks=\"%" PRIu64 "\"", info->block_size,
+	         info->num_gpu_blocks);
 	write_family(w, "vllm:cache_config_info", "gauge", "Configuration of the cache");
 	for (size_t i = 0; i < sample_count(w); i++) {
 		write_sample_head(w, "vllm:cache_config_info", "", more);

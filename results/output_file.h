@@ -15,8 +15,8 @@
 
 struct kv_output;
 
-/* Creates or empties PATH.tmp; what is a device or a pipe (/dev/null) is written as it is and stays. NULL with err filled if
- * that fails. */
+/* Creates or empties PATH.tmp; what is a device or a pipe (/dev/null) is written as it is and stays. NULL with err
+ * filled if that fails. */
 struct kv_output *kv_output_create(const char *path, struct kv_error *err);
 
 /* Writes to an open descriptor (stdout), which stays open; `name` is what errors call it. */
@@ -32,7 +32,8 @@ void kv_output_bytes(struct kv_output *out, const void *bytes, size_t size);
 void kv_output_text(struct kv_output *out, const char *text);
 void kv_output_printf(struct kv_output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes what is buffered and closes. 0, or -1 with err filled if any write failed. The file keeps its temporary name. */
+/* Writes what is buffered and closes. 0, or -1 with err filled if any write failed. The file keeps its temporary
+ * name. */
 int kv_output_close(struct kv_output *out, struct kv_error *err);
 
 /* After a successful close: gives the file its final name (nothing to do for a descriptor). */

@@ -13,7 +13,7 @@
 #include "sim/base/quantity.h"
 #include "sim/record.h"
 
-/* --- HTML --------------------------------------------------------------------------------------------------------------- */
+/* --- HTML --------------------------------------------------------------------------------------------------------- */
 
 static void put_text(struct kv_output *out, const char *text)
 {
@@ -68,7 +68,8 @@ static void put_asset(struct kv_output *out, const struct kv_asset *asset)
 
 static void begin_section(struct kv_output *out, const char *id, const char *title)
 {
-	kv_output_printf(out, "<section id=\"%s\" aria-labelledby=\"%s-title\"><h2 id=\"%s-title\">%s</h2>\n", id, id, id, title);
+	kv_output_printf(out, "<section id=\"%s\" aria-labelledby=\"%s-title\"><h2 id=\"%s-title\">%s</h2>\n", id, id,
+	                 id, title);
 }
 
 static void end_section(struct kv_output *out)
@@ -79,8 +80,11 @@ static void end_section(struct kv_output *out)
 /* headers is "a|b|c"; the first column is text. */
 static void begin_table(struct kv_output *out, const char *caption, const char *headers)
 {
-	kv_output_printf(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table><caption>%s</caption>"
-	                 "<thead><tr>", caption, caption);
+	kv_output_printf(
+		out,
+		"<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table><caption>%s</caption>"
+		"<thead><tr>",
+		caption, caption);
 	while (*headers != '\0') {
 		size_t length = strcspn(headers, "|");
 
@@ -188,7 +192,7 @@ static void put_text_row(struct kv_output *out, const char *label, const char *t
 	end_row(out);
 }
 
-/* --- head and verdict --------------------------------------------------------------------------------------------------- */
+/* --- head and verdict --------------------------------------------------------------------------------------------- */
 
 static void put_badges(struct kv_output *out, const json_t *facts)
 {
@@ -197,7 +201,9 @@ static void put_badges(struct kv_output *out, const json_t *facts)
 	if (json_is_true(kv_facts_at(facts, "kvsim/partial")))
 		kv_output_text(out, "<p class=\"badge bad\">Partial: the run was interrupted.</p>\n");
 	if (json_is_true(kv_facts_at(facts, "kvsim/oracle")))
-		kv_output_text(out, "<p class=\"badge\">Oracle: this run uses output lengths that a real engine cannot know.</p>\n");
+		kv_output_text(
+			out,
+			"<p class=\"badge\">Oracle: this run uses output lengths that a real engine cannot know.</p>\n");
 }
 
 static bool has_fixed_step_time(const json_t *facts)
@@ -218,8 +224,10 @@ static void put_trust(struct kv_output *out, const json_t *facts)
 	} else {
 		kv_output_text(out, "Step times are modelled; their error: ");
 		put_text(out, error != NULL ? error : "unknown");
-		kv_output_text(out, ". Near saturation queues amplify errors of step times (<a href=\"#basis\">what this stands "
-		                    "on</a>).");
+		kv_output_text(
+			out,
+			". Near saturation queues amplify errors of step times (<a href=\"#basis\">what this stands "
+			"on</a>).");
 	}
 	kv_output_text(out, "</p>\n");
 }
@@ -229,7 +237,8 @@ static void put_head(struct kv_output *out, const json_t *facts, const json_t *m
 	const char *model = kv_facts_text(facts, "model_id");
 	const char *hardware = kv_facts_text(facts, "kvsim/hardware");
 	char time[32];
-	double gpus = kv_facts_number(facts, "kvsim/tensor_parallel_size") * kv_facts_number(facts, "kvsim/pipeline_parallel_size");
+	double gpus = kv_facts_number(facts, "kvsim/tensor_parallel_size") *
+	              kv_facts_number(facts, "kvsim/pipeline_parallel_size");
 
 	kv_output_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -246,8 +255,10 @@ static void put_head(struct kv_output *out, const json_t *facts, const json_t *m
 		put_text(out, hardware);
 	}
 	kv_output_text(out, "</h1>\n<p>");
-	put_text(out, kv_facts_text(manifest, "trace/file") != NULL ? kv_facts_text(manifest, "trace/file") : "standard input");
-	kv_output_printf(out, ": %.0f requests in %s of simulated time; engine profile ", kv_facts_number(facts, "num_prompts"),
+	put_text(out, kv_facts_text(manifest, "trace/file") != NULL ? kv_facts_text(manifest, "trace/file") :
+	                                                              "standard input");
+	kv_output_printf(out, ": %.0f requests in %s of simulated time; engine profile ",
+	                 kv_facts_number(facts, "num_prompts"),
 	                 kv_duration_text(time, 1000 * kv_facts_number(facts, "kvsim/simulated_s")));
 	put_text(out, kv_facts_text(facts, "kvsim/engine_profile"));
 	kv_output_text(out, ". A simulation, not a measurement.</p>\n");
@@ -292,7 +303,7 @@ static void put_verdict(struct kv_output *out, const json_t *facts)
 	end_section(out);
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------------------ */
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
 	const char *key, *header;
@@ -445,7 +456,7 @@ static void put_numbers(struct kv_output *out, const json_t *facts)
 	end_section(out);
 }
 
-/* --- charts ------------------------------------------------------------------------------------------------------------- */
+/* --- charts ------------------------------------------------------------------------------------------------------- */
 
 static void put_chart(struct kv_output *out, const char *id, const char *title, const char *text)
 {
@@ -458,35 +469,43 @@ static void put_chart(struct kv_output *out, const char *id, const char *title, 
 static void put_charts(struct kv_output *out)
 {
 	begin_section(out, "charts", "Charts");
-	kv_output_text(out, "<noscript><p>The charts need JavaScript; every number that matters is in the tables.</p></noscript>\n"
-	                    "<div class=\"tools\" role=\"toolbar\" aria-label=\"Time axis of all charts over time\">"
-	                    "<button type=\"button\" data-zoom=\"in\">Zoom in</button>"
-	                    "<button type=\"button\" data-zoom=\"out\">Zoom out</button>"
-	                    "<button type=\"button\" data-zoom=\"left\">Earlier</button>"
-	                    "<button type=\"button\" data-zoom=\"right\">Later</button>"
-	                    "<button type=\"button\" data-zoom=\"reset\">Whole run</button>"
-	                    "<span>or drag in a chart; a double click shows the whole run. Charts over time move together.</span>"
-	                    "</div>\n<h3 class=\"group\">Over time</h3>\n<div class=\"charts\">\n");
-	put_chart(out, "occupancy", "Blocks of the pool",
-	          "Time-weighted means, stacked: filled, reserved and wasted slots of live requests, cached blocks, free blocks.");
+	kv_output_text(
+		out,
+		"<noscript><p>The charts need JavaScript; every number that matters is in the tables.</p></noscript>\n"
+		"<div class=\"tools\" role=\"toolbar\" aria-label=\"Time axis of all charts over time\">"
+		"<button type=\"button\" data-zoom=\"in\">Zoom in</button>"
+		"<button type=\"button\" data-zoom=\"out\">Zoom out</button>"
+		"<button type=\"button\" data-zoom=\"left\">Earlier</button>"
+		"<button type=\"button\" data-zoom=\"right\">Later</button>"
+		"<button type=\"button\" data-zoom=\"reset\">Whole run</button>"
+		"<span>or drag in a chart; a double click shows the whole run. Charts over time move together.</span>"
+		"</div>\n<h3 class=\"group\">Over time</h3>\n<div class=\"charts\">\n");
+	put_chart(
+		out, "occupancy", "Blocks of the pool",
+		"Time-weighted means, stacked: filled, reserved and wasted slots of live requests, cached blocks, free blocks.");
 	put_chart(out, "pinned", "Pinned blocks", "Mean, with the smallest and largest value of each interval.");
 	put_chart(out, "requests", "Requests running and waiting", "Stacked: running, and waiting by reason.");
-	put_chart(out, "bound", "What the queue waits for", "Share of the time in which the head of the queue lacked each resource.");
+	put_chart(out, "bound", "What the queue waits for",
+	          "Share of the time in which the head of the queue lacked each resource.");
 	put_chart(out, "tokens", "Tokens computed a second", "Prefill and decode tokens.");
 	put_chart(out, "pressure", "Evicted blocks and preemptions a second", "Memory pressure.");
 	put_chart(out, "hits", "Prefix cache", "Prompt tokens looked up and hit, a second.");
-	put_chart(out, "ttft-time", "Time to first token by arrival", "Mean parts, stacked, of requests that arrived in each interval.");
-	put_chart(out, "ttft-range", "Range of time to first token by arrival", "Mean, with the shortest and longest of each interval.");
+	put_chart(out, "ttft-time", "Time to first token by arrival",
+	          "Mean parts, stacked, of requests that arrived in each interval.");
+	put_chart(out, "ttft-range", "Range of time to first token by arrival",
+	          "Mean, with the shortest and longest of each interval.");
 	kv_output_text(out, "</div>\n<h3 class=\"group\">Distributions</h3>\n<div class=\"charts\">\n");
 	put_chart(out, "ttft-cdf", "Time to first token and its parts", "Share of requests up to a time.");
-	put_chart(out, "token-cdf", "Time per output token and between tokens", "Share of requests (TPOT) and of gaps (ITL) up to a time.");
-	put_chart(out, "grid", "Time to first token by prompt length", "Each dot stands for the requests of a quarter octave either way; larger is more.");
+	put_chart(out, "token-cdf", "Time per output token and between tokens",
+	          "Share of requests (TPOT) and of gaps (ITL) up to a time.");
+	put_chart(out, "grid", "Time to first token by prompt length",
+	          "Each dot stands for the requests of a quarter octave either way; larger is more.");
 	put_chart(out, "misses", "Hit and missed prompt tokens by reason", "Share of the tokens that were looked up.");
 	kv_output_text(out, "</div>\n");
 	end_section(out);
 }
 
-/* --- who ---------------------------------------------------------------------------------------------------------------- */
+/* --- who ---------------------------------------------------------------------------------------------------------- */
 
 static void put_crowds(struct kv_output *out, const json_t *crowds, const char *caption)
 {
@@ -496,8 +515,10 @@ static void put_crowds(struct kv_output *out, const json_t *crowds, const char *
 
 	json_array_foreach(crowds, i, crowd)
 		total += kv_facts_number(crowd, "block_seconds");
-	begin_table(out, caption, "|requests|finished|prompt tokens|hit %|output tokens|preemptions|% of block-seconds|block-seconds each|"
-	                          "mean queue|TTFT P50|P95|P99");
+	begin_table(
+		out, caption,
+		"|requests|finished|prompt tokens|hit %|output tokens|preemptions|% of block-seconds|block-seconds each|"
+		"mean queue|TTFT P50|P95|P99");
 	json_array_foreach(crowds, i, crowd) {
 		const char *name = kv_facts_text(crowd, "name");
 		double prompt = kv_facts_number(crowd, "prompt_tokens");
@@ -525,8 +546,9 @@ static void put_worst(struct kv_output *out, const json_t *worst)
 	const json_t *request;
 	size_t i;
 
-	begin_table(out, "The latest first tokens", "request|tenant|prompt tokens|hit|TTFT|retrieval|front end|queue: blocks|"
-	                                                  "queue: slots|queue: compute|own prefill|others' prefill|preempted");
+	begin_table(out, "The latest first tokens",
+	            "request|tenant|prompt tokens|hit|TTFT|retrieval|front end|queue: blocks|"
+	            "queue: slots|queue: compute|own prefill|others' prefill|preempted");
 	json_array_foreach(worst, i, request) {
 		static const char *const parts[] = {
 			"ms/retrieval", "ms/frontend", "ms/queue_blocks", "ms/queue_sequence_slots", "ms/queue_token_budget",
@@ -582,7 +604,7 @@ static void put_who(struct kv_output *out, const json_t *facts)
 	end_section(out);
 }
 
-/* --- what it stands on -------------------------------------------------------------------------------------------------- */
+/* --- what it stands on -------------------------------------------------------------------------------------------- */
 
 static void put_budget(struct kv_output *out, const json_t *manifest)
 {
@@ -641,26 +663,28 @@ static void put_warnings(struct kv_output *out, const json_t *manifest)
 
 static void put_definitions(struct kv_output *out)
 {
-	kv_output_text(out,
+	kv_output_text(
+		out,
 		"<h3>Definitions</h3><dl>"
-		"<dt>TTFT</dt><dd>First token minus sending = retrieval + front end + queue + prefill. What a client waits for its own "
-		"concurrency cap lies before sending and is not part of it. The queue ends at the first admission; prefill runs from "
-		"there to the first token and contains any preempted time. Time in the queue is charged to what the head of the queue "
-		"lacked, for all behind it as well.</dd>"
+		"<dt>TTFT</dt><dd>First token minus sending = retrieval + front end + queue + prefill. What a client waits for its "
+		"own concurrency cap lies before sending and is not part of it. The queue ends at the first admission; prefill runs "
+		"from there to the first token and contains any preempted time. Time in the queue is charged to what the head of the "
+		"queue lacked, for all behind it as well.</dd>"
 		"<dt>TPOT</dt><dd>(End to end − TTFT) / (output tokens − 1), requests of at least two output tokens.</dd>"
 		"<dt>ITL</dt><dd>Every gap between two tokens of a request, pooled over requests.</dd>"
 		"<dt>Pinned, cached, free</dt><dd>Blocks held by live requests; reusable but held by nobody; neither. Engines print "
 		"pinned only.</dd>"
-		"<dt>Filled, reserved, waste</dt><dd>Slots of pinned blocks that hold a token; that their holder will fill; that nobody "
-		"will fill.</dd>"
-		"<dt>Hit</dt><dd>A prompt token whose computed state was reusable at the request's first admission. It is no proof that "
-		"the content is current, nor that the reader was allowed to have it.</dd>"
-		"<dt>Promised by division</dt><dd>Requests that would fit at once if each held all its tokens (prompt and output: the "
-		"mean of finished ones, or max_model_len) for all its life and nothing were shared. Requests running beside it is what "
-		"was admitted.</dd>"
-		"<dt>Block-seconds</dt><dd>Blocks times the time they are pinned; a shared block is charged to its earliest holder.</dd>"
-		"<dt>Percentiles</dt><dd>Linear interpolation, numpy's default; exact up to a million requests, else and for ITL within "
-		"0.1 %.</dd></dl>\n");
+		"<dt>Filled, reserved, waste</dt><dd>Slots of pinned blocks that hold a token; that their holder will fill; that "
+		"nobody will fill.</dd>"
+		"<dt>Hit</dt><dd>A prompt token whose computed state was reusable at the request's first admission. It is no proof "
+		"that the content is current, nor that the reader was allowed to have it.</dd>"
+		"<dt>Promised by division</dt><dd>Requests that would fit at once if each held all its tokens (prompt and output: "
+		"the mean of finished ones, or max_model_len) for all its life and nothing were shared. Requests running beside it "
+		"is what was admitted.</dd>"
+		"<dt>Block-seconds</dt><dd>Blocks times the time they are pinned; a shared block is charged to its "
+		"earliest holder.</dd>"
+		"<dt>Percentiles</dt><dd>Linear interpolation, numpy's default; exact up to a million requests, else and for ITL "
+		"within 0.1 %.</dd></dl>\n");
 }
 
 static void put_step_times(struct kv_output *out, const json_t *facts)
@@ -691,8 +715,10 @@ static void put_initial_cache(struct kv_output *out, const json_t *manifest)
 		put_text(out, fingerprint);
 		kv_output_text(out, ")");
 	}
-	kv_output_printf(out, " was replayed before time zero; %.0f requests finished and left %.0f blocks cached. "
-	                 "They are in no other number here.", kv_facts_number(manifest, "initial_cache/finished_requests"),
+	kv_output_printf(out,
+	                 " was replayed before time zero; %.0f requests finished and left %.0f blocks cached. "
+	                 "They are in no other number here.",
+	                 kv_facts_number(manifest, "initial_cache/finished_requests"),
 	                 kv_facts_number(manifest, "initial_cache/cached_blocks"));
 }
 
@@ -713,9 +739,11 @@ static void put_assumed_values(struct kv_output *out, const json_t *manifest)
 
 static void put_assumptions(struct kv_output *out, const json_t *facts, const json_t *manifest)
 {
-	kv_output_text(out, "<h3>Exact, modelled, assumed</h3><ul>"
-	                    "<li>Exact, given the step times: which request is scheduled, admitted, preempted, hit and evicted when, "
-	                    "by the rules of the engine profile.</li><li>");
+	kv_output_text(
+		out,
+		"<h3>Exact, modelled, assumed</h3><ul>"
+		"<li>Exact, given the step times: which request is scheduled, admitted, preempted, hit and evicted when, "
+		"by the rules of the engine profile.</li><li>");
 	if (has_fixed_step_time(facts))
 		kv_output_text(out, "Step times are given (latency fixed): times are not those of any hardware.");
 	else
@@ -756,7 +784,7 @@ static void put_basis(struct kv_output *out, const json_t *facts, const json_t *
 	end_section(out);
 }
 
-/* --- the page ----------------------------------------------------------------------------------------------------------- */
+/* --- the page ----------------------------------------------------------------------------------------------------- */
 
 /* What the charts need beside their own data; only numbers and names of reasons. */
 static void put_page_data(struct kv_output *out, const json_t *facts)
@@ -764,10 +792,12 @@ static void put_page_data(struct kv_output *out, const json_t *facts)
 	const char *reason, *separator = "";
 	json_t *tokens;
 
-	kv_output_printf(out, "<script type=\"application/json\" id=\"page\">{\"usable_blocks\": %.0f, \"block_bytes\": %.0f, "
-	                      "\"hit\": %.0f, \"missed\": {",
-	                 kv_facts_number(facts, "kvsim/usable_blocks"), kv_facts_number(facts, "kvsim/block_bytes"),
-	                 kv_facts_number(facts, "kvsim/hit_tokens"));
+	kv_output_printf(
+		out,
+		"<script type=\"application/json\" id=\"page\">{\"usable_blocks\": %.0f, \"block_bytes\": %.0f, "
+		"\"hit\": %.0f, \"missed\": {",
+		kv_facts_number(facts, "kvsim/usable_blocks"), kv_facts_number(facts, "kvsim/block_bytes"),
+		kv_facts_number(facts, "kvsim/hit_tokens"));
 	json_object_foreach((json_t *)kv_facts_at(facts, "kvsim/miss_tokens"), reason, tokens) {
 		kv_output_printf(out, "%s\"%s\": %.0f", separator, reason, json_number_value(tokens));
 		separator = ", ";

@@ -12,8 +12,8 @@
 void kv_report_begin(const json_t *facts, const json_t *manifest, struct kv_output *out);
 void kv_report_end(struct kv_output *out);
 
-/* `kvsim report DIR`: writes report.html of a result folder again from its summary, manifest and charts. KV_EXIT_MISSING
- * without summary.json, KV_EXIT_DATA if what is there cannot be read. */
+/* `kvsim report DIR`: writes report.html of a result folder again from its summary, manifest and charts.
+ * KV_EXIT_MISSING without summary.json, KV_EXIT_DATA if what is there cannot be read. */
 int kv_report_render_again(const char *dir, struct kv_error *err);
 /* Prints what to look at on standard output. */
 int kv_report_explain(const char *dir, struct kv_error *err);

@@ -19,8 +19,10 @@ static json_t *load(const char *dir, enum kv_result_file file, struct kv_error *
 	json_t *value;
 
 	if (access(path, F_OK) != 0) {
-		kv_fail(err, KV_EXIT_MISSING, "%s: there is none: %s is not a folder that kvsim run wrote, or was written without "
-		        "summary in --write", path, dir);
+		kv_fail(err, KV_EXIT_MISSING,
+		        "%s: there is none: %s is not a folder that kvsim run wrote, or was written without "
+		        "summary in --write",
+		        path, dir);
 		free(path);
 		return NULL;
 	}
@@ -108,8 +110,10 @@ int kv_report_explain(const char *dir, struct kv_error *err)
 		return -1;
 	if (json_object_get(json_object_get(facts, "kvsim"), "what_to_look_at") == NULL) {
 		json_decref(facts);
-		return kv_fail(err, KV_EXIT_DATA, "%s: the run was written without report in --write, which gathers what is needed "
-		               "to explain it", dir);
+		return kv_fail(err, KV_EXIT_DATA,
+		               "%s: the run was written without report in --write, which gathers what is needed "
+		               "to explain it",
+		               dir);
 	}
 	out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
 	kv_explain_write(facts, out);

@@ -82,8 +82,10 @@ static int check_ours(const char *dir, struct kv_error *err)
 		return kv_fail(err, KV_EXIT_IO, "--out: %s cannot be read: %s", dir, strerror(errno));
 	foreign = find_foreign_entry(entries);
 	if (foreign != NULL && !has_our_manifest(dir))
-		failed = kv_fail(err, KV_EXIT_USAGE, "--out: %s exists and is not a kvsim result folder (it holds %s): name "
-		                 "another folder, or write into it with --force", dir, foreign);
+		failed = kv_fail(err, KV_EXIT_USAGE,
+		                 "--out: %s exists and is not a kvsim result folder (it holds %s): name "
+		                 "another folder, or write into it with --force",
+		                 dir, foreign);
 	closedir(entries);
 	return failed;
 }

@@ -54,6 +54,7 @@ struct kv_results {
 
 /* --- the sink ---------------------------------------------------------------------------------------------------- */
 
+
 static void choose_next_cut(struct kv_results *results)
 {
 	results->next_cut = results->measuring ? KV_TIME_MAX : results->options.warmup;
@@ -184,6 +185,7 @@ struct kv_sink *kv_results_sink(struct kv_results *results)
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
+
 static bool is_asked_for(const struct kv_results_options *options, enum kv_result_file file)
 {
 	static const unsigned bits[KV_FILES] = {
@@ -278,6 +280,7 @@ struct kv_results *kv_results_open(const struct kv_results_options *options, con
 
 /* --- finishing --------------------------------------------------------------------------------------------------- */
 
+
 /* What is still open when the run ends: the state after its last event holds until then. */
 static void end_run(struct kv_results *results, const struct kv_run_outcome *outcome)
 {
@@ -363,8 +366,8 @@ static void write_list_of_files(const struct kv_results *results, struct kv_outp
 	}
 	kv_output_text(out, "\n");
 	if (results->file[KV_FILE_TRACE] != NULL && results->trace.left_out > 0)
-		kv_output_printf(out, "chrome-trace.json ends after %u rows: %llu more were left out.\n", KV_CHROME_ROWS,
-		                 (unsigned long long)results->trace.left_out);
+		kv_output_printf(out, "chrome-trace.json ends after %u rows: %llu more were left out.\n",
+		                 KV_CHROME_ROWS, (unsigned long long)results->trace.left_out);
 }
 
 static int print_summary(const struct kv_results *results, json_t *facts, struct kv_error *err)

@@ -95,7 +95,8 @@ static bool is_good(const struct kv_results_options *options, uint64_t ttft, uin
 	       within(e2e, options->goodput_e2el, 1);
 }
 
-static void add_times(struct kv_summary *summary, const struct kv_request_record *record, uint64_t latency, uint64_t wait)
+static void add_times(struct kv_summary *summary, const struct kv_request_record *record, uint64_t latency,
+                      uint64_t wait)
 {
 	if (!summary->keeps_times)
 		return;
@@ -148,7 +149,8 @@ static void add_running_time(struct kv_summary *summary, const struct kv_request
 {
 	kv_time end_of_prefill = record->first_token == KV_TIME_NONE ? record->finish : record->first_token;
 	kv_integral prefill = (kv_integral)(end_of_prefill - record->admitted - record->preempted_before_first);
-	kv_integral decode = (kv_integral)(record->finish - end_of_prefill - record->preempted + record->preempted_before_first);
+	kv_time preempted_after = record->preempted - record->preempted_before_first;
+	kv_integral decode = (kv_integral)(record->finish - end_of_prefill - preempted_after);
 	uint64_t prompt = record->prompt_tokens, length = prompt + record->output_tokens;
 
 	summary->running_ns += prefill + decode;

@@ -60,8 +60,8 @@ struct kv_summary {
 
 	uint64_t status[KV_UNFINISHED + 1], reason[KV_REASONS];
 	uint64_t input_tokens, output_tokens;  /* of finished requests */
-	kv_integral running_ns;              /* of finished requests: time with blocks, the same times prompt and output, */
-	kv_integral length_ns, doubled_held_ns;  /* and times twice what they held, prompts at once and outputs evenly */
+	kv_integral running_ns; /* of finished requests: time with blocks, the same times prompt and output, */
+	kv_integral length_ns, doubled_held_ns; /* and times twice what they held, prompts at once and outputs evenly */
 	uint64_t good;
 	uint64_t recomputed_tokens;
 	kv_time last_arrival;

@@ -6,7 +6,8 @@
 
 #include "results/json_text.h"
 
-/* Per-request arrays: every request of the metrics in order of arrival, as vLLM has them; failed ones have latency 0. */
+/* Per-request arrays: every request of the metrics in order of arrival, as vLLM has them; failed ones have
+ * latency 0. */
 static void write_times(struct kv_json *json, const struct kv_summary *summary)
 {
 	if (!summary->keeps_times)

@@ -86,8 +86,8 @@ static void write_percentiles(struct kv_output *out, const struct kv_summary *su
 		write_percentile(out, options->percentiles[i], name, stats->percentile[i]);
 }
 
-static void write_metric(struct kv_output *out, const struct kv_summary *summary, enum kv_metric metric, const char *name,
-                         const char *header)
+static void write_metric(struct kv_output *out, const struct kv_summary *summary, enum kv_metric metric,
+                         const char *name, const char *header)
 {
 	const struct kv_metric_stats *stats = &summary->stats[metric];
 	char label[VALUE_COLUMN + 32];
@@ -200,13 +200,16 @@ static void write_concurrency(struct kv_output *out, const struct kv_summary *su
 	if (summary->status[KV_FINISHED] == 0 || c.mean_running == 0)
 		return;
 	write_title(out, "Promised by division, and admitted", '-');
-	kv_output_printf(out, "%-40s %-10.2f (of %u tokens)\n", "Pool / max_model_len:", c.by_limit, info->max_model_len);
-	kv_output_printf(out, "%-40s %-10.2f (of %.0f tokens)\n", "Pool / mean length:", c.by_mean_length, c.mean_length);
+	kv_output_printf(out, "%-40s %-10.2f (of %u tokens)\n", "Pool / max_model_len:", c.by_limit,
+	                 info->max_model_len);
+	kv_output_printf(out, "%-40s %-10.2f (of %.0f tokens)\n", "Pool / mean length:", c.by_mean_length,
+	                 c.mean_length);
 	write_factor(out, "share of the pool pinned", c.pinned_share, "the rest was free, or cached only");
 	write_factor(out, "unequal lengths", c.unequal_lengths, "%.0f tokens by the time that requests run",
 	             c.length_by_time);
 	write_factor(out, "growth", c.growth, "of these they have about %.0f, on average", c.held);
-	write_factor(out, info->kv_groups > 1 ? "sharing, and windows" : "sharing", c.sharing, "in %.0f slots a request", c.filled);
+	write_factor(out, info->kv_groups > 1 ? "sharing, and windows" : "sharing", c.sharing,
+	             "in %.0f slots a request", c.filled);
 	write_factor(out, "allocation", c.allocation, "with %.0f reserved and %.0f wasted, %.0f pinned", c.reserved,
 	             c.waste, c.pinned);
 	kv_output_printf(out, "%-40s %-10.2f (at most %.0f)\n", "= requests that ran, on average:", c.mean_running,
@@ -248,8 +251,9 @@ static void write_cache(struct kv_output *out, const struct kv_summary *summary,
 	write_count(out, "Prefix cache hits (tokens):", counters->hit_tokens);
 	write_number(out, "Prefix cache hit rate (%):", rate);
 	if (info->warm_trace != NULL)
-		kv_output_printf(out, "The cache started warm: %s was replayed before time zero and left %llu blocks in it.\n",
-		                 info->warm_trace, (unsigned long long)summary->outcome.warm_blocks);
+		kv_output_printf(
+			out, "The cache started warm: %s was replayed before time zero and left %llu blocks in it.\n",
+			info->warm_trace, (unsigned long long)summary->outcome.warm_blocks);
 	if (!info->trace_has_prefixes)
 		kv_output_text(out, "The trace does not say what prompts share: hits are not to be expected.\n");
 	write_count(out, "Evicted blocks:", counters->evicted_blocks);
@@ -289,7 +293,8 @@ static void write_ttft_parts(struct kv_output *out, const struct kv_summary *sum
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
 		const struct kv_metric_stats *stats = &summary->stats[parts[i].metric];
 
-		kv_output_printf(out, "%-40s %10.2f %10.2f %10.2f\n", parts[i].label, stats->mean, stats->median, stats->p99);
+		kv_output_printf(out, "%-40s %10.2f %10.2f %10.2f\n", parts[i].label, stats->mean, stats->median,
+		                 stats->p99);
 	}
 }
 
@@ -308,7 +313,8 @@ static void write_notices(struct kv_output *out, const struct kv_summary *summar
 	const struct kv_run_outcome *outcome = &summary->outcome;
 
 	if (outcome->stalled && !outcome->livelocked && outcome->stalled_needs_blocks <= info->usable_blocks)
-		kv_output_printf(out, "STALLED: request %s is never let in, though its %llu blocks fit the pool of %llu.\n",
+		kv_output_printf(out,
+		                 "STALLED: request %s is never let in, though its %llu blocks fit the pool of %llu.\n",
 		                 summary->stalled_id, (unsigned long long)outcome->stalled_needs_blocks,
 		                 (unsigned long long)info->usable_blocks);
 	else if (outcome->stalled || outcome->livelocked)

@@ -11,10 +11,11 @@ kv_time kv_longer_interval(kv_time interval)
 {
 	/* Each divides the next. */
 	static const kv_time round_intervals[] = {
-		KV_TIMELINE_SHORTEST, 2 * KV_MILLISECOND, 10 * KV_MILLISECOND, 20 * KV_MILLISECOND, 100 * KV_MILLISECOND,
-		200 * KV_MILLISECOND, KV_SECOND, 2 * KV_SECOND, 10 * KV_SECOND, 20 * KV_SECOND, 60 * KV_SECOND,
-		120 * KV_SECOND, 600 * KV_SECOND, 1200 * KV_SECOND, 3600 * KV_SECOND, 7200 * KV_SECOND, 21600 * KV_SECOND,
-		86400 * KV_SECOND
+		KV_TIMELINE_SHORTEST, 2 * KV_MILLISECOND,   10 * KV_MILLISECOND, 20 * KV_MILLISECOND,
+		100 * KV_MILLISECOND, 200 * KV_MILLISECOND, KV_SECOND,           2 * KV_SECOND,
+		10 * KV_SECOND,       20 * KV_SECOND,       60 * KV_SECOND,      120 * KV_SECOND,
+		600 * KV_SECOND,      1200 * KV_SECOND,     3600 * KV_SECOND,    7200 * KV_SECOND,
+		21600 * KV_SECOND,    86400 * KV_SECOND
 	};
 
 	for (size_t i = 0; i < sizeof round_intervals / sizeof round_intervals[0]; i++)
@@ -86,7 +87,8 @@ static const enum kv_level occupancy_levels[] = {
 #define OCCUPANCY_LEVELS (sizeof occupancy_levels / sizeof occupancy_levels[0])
 
 /* factor 1: blocks; block_bytes: bytes. */
-static char *put_occupancy(char *p, const struct kv_timeline *timeline, const struct kv_level_sums *levels, uint64_t factor)
+static char *put_occupancy(char *p, const struct kv_timeline *timeline, const struct kv_level_sums *levels,
+                           uint64_t factor)
 {
 	for (size_t i = 0; i < OCCUPANCY_LEVELS; i++) {
 		enum kv_level level = occupancy_levels[i];

@@ -1,7 +1,7 @@
-/* Early rejection: a request that cannot be expected to get its first token before its client gives up is refused at the
- * door, so that nothing is computed for nobody. Expected: the queue's tokens and its own, at the pace at which prompt
- * tokens have been computed so far (time of all steps over their prompt tokens, decodes beside them included). Until any
- * were, all may enter. What it will hit in the cache is not known at the door. */
+/* Early rejection: a request that cannot be expected to get its first token before its client gives up is refused at
+ * the door, so that nothing is computed for nobody. Expected: the queue's tokens and its own, at the pace at which
+ * prompt tokens have been computed so far (time of all steps over their prompt tokens, decodes beside them included).
+ * Until any were, all may enter. What it will hit in the cache is not known at the door. */
 #include "config.h"
 
 #include <stddef.h>
@@ -23,7 +23,8 @@ static enum kv_verdict arrive(void *state, const struct kv_arrival_view *view)
 		return KV_ADMIT;
 	if (view->prefill_tokens == 0)
 		return left > 0 ? KV_ADMIT : KV_REFUSE;
-	return deadline->margin * tokens * (double)view->busy / (double)view->prefill_tokens > left ? KV_REFUSE : KV_ADMIT;
+	return deadline->margin * tokens * (double)view->busy / (double)view->prefill_tokens > left ? KV_REFUSE :
+	                                                                                              KV_ADMIT;
 }
 
 static enum kv_verdict admit(const void *state, const struct kv_admission_view *view)

@@ -1,5 +1,6 @@
-/* SGLang's admission on expected growth: of what running requests may still generate (clipped) a ratio is held back. The
- * ratio falls linearly from step to step and is set anew from what survives when requests lose their blocks (retraction).
+/* SGLang's admission on expected growth: of what running requests may still generate (clipped) a ratio is held back.
+ * The ratio falls linearly from step to step and is set anew from what survives when requests lose their blocks
+ * (retraction).
  *
  * In tokens, with a page = a block:
  *     need      = known - hit + max_new + page         max_new = what it may still generate, clipped
@@ -61,7 +62,8 @@ static enum kv_verdict admit(const void *state, const struct kv_admission_view *
 	double tokens_a_block = (double)page / view->groups;
 	uint64_t alone = (uint64_t)((double)view->pool_blocks * tokens_a_block);
 	uint64_t room = kv_sub_floor(alone, kv_ceil_div(request->known_tokens, page) * page + page + 1);
-	double need = (double)(request->known_tokens - view->hit_tokens + kv_min(may_generate(g, request), room) + page);
+	uint64_t uncached = request->known_tokens - view->hit_tokens;
+	double need = (double)(uncached + kv_min(may_generate(g, request), room) + page);
 	double remaining = (double)(view->free_blocks - view->hit_evictable) * tokens_a_block - view->reserved;
 
 	return need < remaining ? KV_ADMIT : KV_WAIT;
@@ -84,10 +86,12 @@ static void step(void *state, const struct kv_running_view *view)
 static const struct kv_param params[] = {
 	{ "conservativeness", KV_PARAM_DOUBLE, offsetof(struct growth_ratio, conservativeness), 0, 100, "1", "",
 	  "multiplies the initial ratio (SGLang: --schedule-conservativeness)" },
-	{ "initial", KV_PARAM_DOUBLE, offsetof(struct growth_ratio, initial), 0, 1, "0.7", "", "ratio at the start, at most 1" },
+	{ "initial", KV_PARAM_DOUBLE, offsetof(struct growth_ratio, initial), 0, 1, "0.7", "",
+	  "ratio at the start, at most 1" },
 	{ "floor", KV_PARAM_DOUBLE, offsetof(struct growth_ratio, floor), 0, 1, "0.14", "",
 	  "lowest ratio, as a part of that at the start" },
-	{ "steps", KV_PARAM_UINT, offsetof(struct growth_ratio, steps), 1, 1e9, "600", "steps", "from the start to the floor" },
+	{ "steps", KV_PARAM_UINT, offsetof(struct growth_ratio, steps), 1, 1e9, "600", "steps",
+	  "from the start to the floor" },
 	{ "clip", KV_PARAM_UINT, offsetof(struct growth_ratio, clip), 0, 1e9, "4096", "tokens",
 	  "most that any request is expected to generate from now on" },
 	{ "retraction_steps", KV_PARAM_UINT, offsetof(struct growth_ratio, retraction_steps), 0, 1e6, "20", "tokens",

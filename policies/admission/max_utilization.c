@@ -1,6 +1,6 @@
-/* Everything that fits this step starts: room for a request's known tokens is all that is asked (getNeededBlocksOneStep:
- * the whole prompt with its first chunk, nothing with the others), and whoever started last gives way (preemption
- * latest) once those that run have grown into it. */
+/* Everything that fits this step starts: room for a request's known tokens is all that is asked
+ * (getNeededBlocksOneStep: the whole prompt with its first chunk, nothing with the others), and whoever started last
+ * gives way (preemption latest) once those that run have grown into it. */
 #include "config.h"
 
 #include "policies/policies.h"

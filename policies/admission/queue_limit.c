@@ -16,7 +16,8 @@ static enum kv_verdict arrive(void *state, const struct kv_arrival_view *view)
 
 	if (view->waiting >= limit->requests)
 		return KV_REFUSE;
-	return limit->tokens > 0 && view->waiting_tokens + view->request.known_tokens > limit->tokens ? KV_REFUSE : KV_ADMIT;
+	return limit->tokens > 0 && view->waiting_tokens + view->request.known_tokens > limit->tokens ? KV_REFUSE :
+	                                                                                                KV_ADMIT;
 }
 
 static enum kv_verdict admit(const void *state, const struct kv_admission_view *view)

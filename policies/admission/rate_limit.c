@@ -1,6 +1,6 @@
-/* A token bucket a tenant: it fills at `rate` a second up to `burst`, a request takes one (or its prompt's tokens) out of it,
- * and is refused at the door if there is not enough. Tenants are told apart by the hash of their name in a table of
- * fixed size: two of n share a bucket with probability about n / 4096. */
+/* A token bucket a tenant: it fills at `rate` a second up to `burst`, a request takes one (or its prompt's tokens) out
+ * of it, and is refused at the door if there is not enough. Tenants are told apart by the hash of their name in a table
+ * of fixed size: two of n share a bucket with probability about n / 4096. */
 #include "config.h"
 
 #include <stdbool.h>

@@ -1,6 +1,7 @@
-/* Between none and all: a fraction of the growth that is expected of running requests is held back. Expected is the mean
- * output of those that have finished so far, at most what the client allowed; until `learn` have finished, what the
- * client allowed. A request that has outgrown the mean is expected to end any moment. Nothing is known of the future. */
+/* Between none and all: a fraction of the growth that is expected of running requests is held back. Expected is the
+ * mean output of those that have finished so far, at most what the client allowed; until `learn` have finished, what
+ * the client allowed. A request that has outgrown the mean is expected to end any moment. Nothing is known of the
+ * future. */
 #include "config.h"
 
 #include <stddef.h>
@@ -42,11 +43,11 @@ static enum kv_verdict admit(const void *state, const struct kv_admission_view *
 	const struct reserve_fraction *r = state;
 	double blocks_a_token = (double)view->groups / view->block_tokens;
 	double growth = view->reserved + r->fraction * expected_growth(r, &view->request);
+	double need = (double)(view->need_whole + view->watermark);
 
-	if (view->running == 0)
-		growth = 0;
-	return (double)(view->need_whole + view->watermark) + growth * blocks_a_token <= (double)view->free_blocks ? KV_ADMIT
-	                                                                                                           : KV_WAIT;
+	if (view->running > 0)
+		need += growth * blocks_a_token;
+	return need <= (double)view->free_blocks ? KV_ADMIT : KV_WAIT;
 }
 
 static void note(void *state, enum kv_moment moment, const struct kv_request_view *request)

@@ -1,5 +1,5 @@
-/* A batch is filled once, while nothing else runs, and runs to its end before the next one starts: nobody joins on the way.
- * Room to the full allowed length is set aside, so nothing is preempted. */
+/* A batch is filled once, while nothing else runs, and runs to its end before the next one starts: nobody joins on the
+ * way. Room to the full allowed length is set aside, so nothing is preempted. */
 #include "config.h"
 
 #include <stddef.h>

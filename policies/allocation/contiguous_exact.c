@@ -1,5 +1,5 @@
-/* One contiguous piece a request, exactly its prompt and true output: the Orca (Oracle) baseline, a bound that no engine
- * can reach without knowing the output. */
+/* One contiguous piece a request, exactly its prompt and true output: the Orca (Oracle) baseline, a bound that no
+ * engine can reach without knowing the output. */
 #include "config.h"
 
 #include "policies/policies.h"

@@ -1,5 +1,5 @@
-/* One contiguous piece a request: its prompt and its true output rounded up to a power of two (25 -> 32): the Orca (Pow2)
- * baseline, which over-reserves the output by at most 2x and has to know it. */
+/* One contiguous piece a request: its prompt and its true output rounded up to a power of two (25 -> 32): the Orca
+ * (Pow2) baseline, which over-reserves the output by at most 2x and has to know it. */
 #include "config.h"
 
 #include "policies/policies.h"

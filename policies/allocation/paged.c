@@ -1,5 +1,5 @@
-/* Blocks on demand (PagedAttention, SOSP 2023; vLLM): a request takes one more block when its tokens reach the end of the
- * last one, so at most one block a request and group is partly empty. */
+/* Blocks on demand (PagedAttention, SOSP 2023; vLLM): a request takes one more block when its tokens reach the end of
+ * the last one, so at most one block a request and group is partly empty. */
 #include "config.h"
 
 #include "policies/policies.h"

@@ -1,6 +1,6 @@
-/* Belady's MIN (IBM Systems Journal 1966): furthest next use first, the deeper block on ties; with leave to refuse a newcomer that
- * would be the first to go. A block is never used later than what follows it, so this never takes a block from under another, and
- * no policy has more hits in a sequential replay. */
+/* Belady's MIN (IBM Systems Journal 1966): furthest next use first, the deeper block on ties; with leave to refuse a
+ * newcomer that would be the first to go. A block is never used later than what follows it, so this never takes a block
+ * from under another, and no policy has more hits in a sequential replay. */
 #include "config.h"
 
 #include "policies/policies.h"

@@ -102,7 +102,8 @@ static uint64_t ghost_blocks(const void *state_, uint64_t pool)
 }
 
 static const struct kv_param params[] = {
-	{"small", KV_PARAM_DOUBLE, offsetof(struct state, small), 0, 1, "0.1", "of the pool", "share of the small queue"},
+	{"small", KV_PARAM_DOUBLE, offsetof(struct state, small), 0, 1, "0.1", "of the pool",
+	 "share of the small queue"},
 	{"ghosts", KV_PARAM_DOUBLE, offsetof(struct state, ghosts), 0, 16, "0.9", "of the pool",
 	 "blocks that the ghost list remembers"},
 	{"promote", KV_PARAM_UINT, offsetof(struct state, promote), 1, HITS_MAX, "2", "hits",

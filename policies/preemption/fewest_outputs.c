@@ -1,5 +1,5 @@
-/* Who has generated least loses, of these who has the longest prompt: SGLang's retraction order, which keeps what is close
- * to its end. It looks at whole requests; the engine goes on until the step fits, as with every policy. */
+/* Who has generated least loses, of these who has the longest prompt: SGLang's retraction order, which keeps what is
+ * close to its end. It looks at whole requests; the engine goes on until the step fits, as with every policy. */
 #include "config.h"
 
 #include "policies/preemption/mode.h"

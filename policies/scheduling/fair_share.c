@@ -1,6 +1,6 @@
-/* Fair share by tenant: the tenant that has been served least goes first (virtual token counter). Service is what the engine
- * computes: `input` for each token computed at an admission, `output` for each token generated. A tenant that comes
- * back after having had nothing to do is lifted to the least served of the active ones, so that idling saves up
+/* Fair share by tenant: the tenant that has been served least goes first (virtual token counter). Service is what the
+ * engine computes: `input` for each token computed at an admission, `output` for each token generated. A tenant that
+ * comes back after having had nothing to do is lifted to the least served of the active ones, so that idling saves up
  * nothing. Within a tenant first come, first served; preempted requests by the same rule.
  *
  * Tenants are told apart by the hash of their name in a table of fixed size: two of n share a counter with probability
@@ -95,8 +95,10 @@ static void note(void *state, enum kv_moment moment, const struct kv_request_vie
 }
 
 static const struct kv_param params[] = {
-	{ "input", KV_PARAM_DOUBLE, offsetof(struct fair_share, input), 0, 1000, "1", "", "weight of a token computed at admission" },
-	{ "output", KV_PARAM_DOUBLE, offsetof(struct fair_share, output), 0, 1000, "2", "", "weight of a generated token" },
+	{ "input", KV_PARAM_DOUBLE, offsetof(struct fair_share, input), 0, 1000, "1", "",
+	  "weight of a token computed at admission" },
+	{ "output", KV_PARAM_DOUBLE, offsetof(struct fair_share, output), 0, 1000, "2", "",
+	  "weight of a generated token" },
 	{ 0 }
 };
 

@@ -1,9 +1,9 @@
-/* Whose prompt has most in the cache now goes first: what is shared is used before it is evicted. Long queues are served in
- * order of arrival, since looking everybody up would cost more than it gains. Requests with little in the cache can be
- * overtaken for ever; the longest wait in the queue is in every summary.
+/* Whose prompt has most in the cache now goes first: what is shared is used before it is evicted. Long queues are
+ * served in order of arrival, since looking everybody up would cost more than it gains. Requests with little in the
+ * cache can be overtaken for ever; the longest wait in the queue is in every summary.
  *
- * Not modelled: SGLang puts back a request whose beginning an earlier one in the queue is about to compute. Here content
- * is found as soon as it is scheduled, so the second one hits in the same step. */
+ * Not modelled: SGLang puts back a request whose beginning an earlier one in the queue is about to compute. Here
+ * content is found as soon as it is scheduled, so the second one hits in the same step. */
 #include "config.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* By priority value (smaller is more important), then arrival; preempted requests by the same rule. It orders the waiting
- * queue only: nothing is preempted to admit. */
+/* By priority value (smaller is more important), then arrival; preempted requests by the same rule. It orders the
+ * waiting queue only: nothing is preempted to admit. */
 #include "config.h"
 
 #include "policies/policies.h"

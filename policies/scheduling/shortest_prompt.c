@@ -1,4 +1,5 @@
-/* Shortest prompt first, then arrival; a preempted request goes back to the front, so that its progress is not starved. */
+/* Shortest prompt first, then arrival; a preempted request goes back to the front, so that its progress is not
+ * starved. */
 #include "config.h"
 
 #include "policies/policies.h"

@@ -30,13 +30,27 @@ struct arguments {
 enum { OPTION_MODEL = 0x300, OPTION_QUANTIZATION, OPTION_CACHE, OPTION_TP, OPTION_BLOCK, OPTION_LENGTH, OPTION_JSON };
 
 static const struct argp_option options[] = {
-	{ .name = "model", .key = OPTION_MODEL, .arg = "NAME|FILE",
+	{ .name = "model",
+	  .key = OPTION_MODEL,
+	  .arg = "NAME|FILE",
 	  .doc = "The model, where the log does not name it or names one that is not built in" },
 	{ .name = "quantization", .key = OPTION_QUANTIZATION, .arg = "TYPE", .doc = "Quantization of its weights" },
-	{ .name = "kv-cache-dtype", .key = OPTION_CACHE, .arg = "TYPE", .doc = "Type of the KV cache, where the log does not say" },
-	{ .name = "tensor-parallel-size", .key = OPTION_TP, .arg = "N", .doc = "Ranks, where the log does not say; also -tp N" },
-	{ .name = "block-size", .key = OPTION_BLOCK, .arg = "N", .doc = "Tokens in a block, where the log does not say" },
-	{ .name = "max-model-len", .key = OPTION_LENGTH, .arg = "N", .doc = "Longest request, where the log does not say" },
+	{ .name = "kv-cache-dtype",
+	  .key = OPTION_CACHE,
+	  .arg = "TYPE",
+	  .doc = "Type of the KV cache, where the log does not say" },
+	{ .name = "tensor-parallel-size",
+	  .key = OPTION_TP,
+	  .arg = "N",
+	  .doc = "Ranks, where the log does not say; also -tp N" },
+	{ .name = "block-size",
+	  .key = OPTION_BLOCK,
+	  .arg = "N",
+	  .doc = "Tokens in a block, where the log does not say" },
+	{ .name = "max-model-len",
+	  .key = OPTION_LENGTH,
+	  .arg = "N",
+	  .doc = "Longest request, where the log does not say" },
 	{ .name = "json", .key = OPTION_JSON, .doc = "Print JSON" },
 	{ 0 }
 };
@@ -101,14 +115,16 @@ static json_t *check_json(const struct kv_check_list *list, const struct kv_log 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct kv_check *check = &list->check[i];
 
-		json_array_append_new(rows, json_pack("{ss sI ss ss ss ss}", "what", check->what, "line", (json_int_t)check->line,
-		                                      "printed", check->printed, "computed", check->computed, "verdict",
-		                                      verdicts[check->verdict], "rule", check->rule));
+		json_array_append_new(rows, json_pack("{ss sI ss ss ss ss}", "what", check->what, "line",
+		                                      (json_int_t)check->line, "printed", check->printed, "computed",
+		                                      check->computed, "verdict", verdicts[check->verdict], "rule",
+		                                      check->rule));
 	}
-	return json_pack("{ss ss ss so sI sI sI ss*}", "engine", kv_log_engine_name(log->engine), "version", log->version,
-	                 "model", log->model, "checks", rows, "agree", (json_int_t)list->verdicts[KV_CHECK_AGREES], "explained",
-	                 (json_int_t)list->verdicts[KV_CHECK_EXPLAINED], "differ", (json_int_t)list->verdicts[KV_CHECK_DIFFERS],
-	                 "note", note);
+	return json_pack("{ss ss ss so sI sI sI ss*}", "engine", kv_log_engine_name(log->engine), "version",
+	                 log->version, "model", log->model, "checks", rows, "agree",
+	                 (json_int_t)list->verdicts[KV_CHECK_AGREES], "explained",
+	                 (json_int_t)list->verdicts[KV_CHECK_EXPLAINED], "differ",
+	                 (json_int_t)list->verdicts[KV_CHECK_DIFFERS], "note", note);
 }
 
 static void print_text(struct kv_output *out, const struct kv_check_list *list, const struct kv_log *log,
@@ -116,12 +132,13 @@ static void print_text(struct kv_output *out, const struct kv_check_list *list, 
 {
 	kv_output_printf(out, "%s%s%s%s%s\n\n", kv_log_engine_name(log->engine), *log->version ? " " : "", log->version,
 	                 *log->model ? ", " : "", log->model);
-	kv_output_printf(out, "%5s  %-32s %14s %14s  %-9s  %s\n", "line", "what", "printed", "computed", "verdict", "rule");
+	kv_output_printf(out, "%5s  %-32s %14s %14s  %-9s  %s\n", "line", "what", "printed", "computed", "verdict",
+	                 "rule");
 	for (size_t i = 0; i < list->count; i++) {
 		const struct kv_check *check = &list->check[i];
 
-		kv_output_printf(out, "%5u  %-32s %14s %14s  %-9s  %s\n", check->line, check->what, check->printed, check->computed,
-		                 verdicts[check->verdict], check->rule);
+		kv_output_printf(out, "%5u  %-32s %14s %14s  %-9s  %s\n", check->line, check->what, check->printed,
+		                 check->computed, verdicts[check->verdict], check->rule);
 	}
 	kv_output_printf(out, "\n%zu agree, %zu explained, %zu differ\n", list->verdicts[KV_CHECK_AGREES],
 	                 list->verdicts[KV_CHECK_EXPLAINED], list->verdicts[KV_CHECK_DIFFERS]);
@@ -163,7 +180,8 @@ static int check(const struct arguments *a, const struct kv_log *log, struct kv_
 	kv_log_check(log, &given, &list);
 	*differences = list.verdicts[KV_CHECK_DIFFERS];
 	if (list.count == 0)
-		failed = kv_fail(err, KV_EXIT_DATA, "%s: nothing to compare: the log prints no two numbers that depend on each other%s%s",
+		failed = kv_fail(err, KV_EXIT_DATA,
+		                 "%s: nothing to compare: the log prints no two numbers that depend on each other%s%s",
 		                 a->file, note ? "; " : "", note ? note : "");
 	else
 		failed = print(&list, log, note, a->json, err);
@@ -174,7 +192,9 @@ static int check(const struct arguments *a, const struct kv_log *log, struct kv_
 int kv_cli_check_log(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse_option, .args_doc = "FILE",
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "FILE",
 		.doc = "Reads an engine's start-up log (vLLM, SGLang, TensorRT-LLM, llama.cpp), whole or in pasted fragments, "
 		       "recomputes every number that follows from the others, and names the rule where one differs.\v"
 		       "'-' is standard input. Exit status 1 if a difference has no explanation."

@@ -50,7 +50,7 @@ static void on_signal(int signal_number)
 	terminated |= signal_number == SIGTERM;
 }
 
-/* --- arguments ------------------------------------------------------------------------------------------------------ */
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 enum { OPTION_VARIANT = 0x400, OPTION_VARIANTS, OPTION_JOBS, OPTION_BOOTSTRAP };
 
@@ -129,7 +129,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, st
 	return kv_cli_parse(argc, argv, &argp, arguments, &arguments->shared.scenario, err);
 }
 
-/* --- before anything runs ------------------------------------------------------------------------------------------- */
+/* --- before anything runs ----------------------------------------------------------------------------------------- */
 
 static int make_variants(struct comparison *c, struct kv_error *err)
 {
@@ -167,7 +167,9 @@ static int check_variants(struct comparison *c, struct kv_error *err)
 			kv_deployment_fini(&deployment);
 		kv_scenario_fini(&scenario);
 		if (failed)
-			return strstr(err->text, "variant ") == err->text ? -1 : kv_fail_in(err, "variant %s", variant->name);
+			return strstr(err->text, "variant ") == err->text ?
+			               -1 :
+			               kv_fail_in(err, "variant %s", variant->name);
 	}
 	return 0;
 }
@@ -195,7 +197,7 @@ static int prepare_runs(struct comparison *c, struct kv_error *err)
 	return 0;
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------------ */
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 static void watch(void *context, const struct kv_request_record *record)
 {
@@ -281,7 +283,8 @@ static int run_all(struct comparison *c, struct kv_error *err)
 	while (count_running(c) > 0)
 		wait_for_one(c);
 	if (!failed && next < c->variants.count)
-		failed = kv_fail(err, KV_EXIT_IO, "interrupted before variant %s ran: nothing is compared", c->run[next].name);
+		failed = kv_fail(err, KV_EXIT_IO, "interrupted before variant %s ran: nothing is compared",
+		                 c->run[next].name);
 	return failed;
 }
 
@@ -298,7 +301,7 @@ static int check_fates(const struct comparison *c, struct kv_error *err)
 	return 0;
 }
 
-/* --- results -------------------------------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------------------------------------ */
 
 static int load_runs(struct comparison *c, struct kv_error *err)
 {
@@ -378,13 +381,14 @@ static int print(const struct comparison *c, const struct kv_comparison *compari
 static int compare_runs(const struct comparison *c, struct kv_error *err)
 {
 	struct kv_comparison comparison = {
-		.run = c->run, .runs = c->variants.count, .workload = kv_scenario_workload(&c->scenario), .seed = c->scenario.seed,
-		.replicates = c->arguments.replicates
+		.run = c->run, .runs = c->variants.count, .workload = kv_scenario_workload(&c->scenario),
+		.seed = c->scenario.seed, .replicates = c->arguments.replicates
 	};
 	int failed;
 
 	kv_comparison_make(&comparison);
-	failed = write_file(c, &comparison, KV_FILE_MANIFEST, err) || write_file(c, &comparison, KV_FILE_COMPARISON, err) ||
+	failed = write_file(c, &comparison, KV_FILE_MANIFEST, err) ||
+	         write_file(c, &comparison, KV_FILE_COMPARISON, err) ||
 	         write_file(c, &comparison, KV_FILE_COMPARISON_PAGE, err);
 	for (int file = 0; file < KV_FILE_COMPARISON && !failed; file++)
 		if (file != KV_FILE_MANIFEST)
@@ -446,7 +450,9 @@ static char *command_text(int argc, char **argv)
 int kv_cli_compare(int argc, char **argv)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	struct comparison c = { .arguments = { .jobs = processors > 0 ? (uint64_t)processors : 1, .replicates = 1000 } };
+	struct comparison c = {
+		.arguments = { .jobs = processors > 0 ? (uint64_t)processors : 1, .replicates = 1000 }
+	};
 	struct kv_error err;
 	char *command = command_text(argc, argv);
 	int failed;

@@ -180,7 +180,8 @@ static json_t *preset_rows(struct kv_error *err)
 	json_t *rows = json_array();
 
 	(void)err;
-	for (const struct kv_profile *p = kv_profile_next("presets", NULL); p != NULL; p = kv_profile_next("presets", p)) {
+	for (const struct kv_profile *p = kv_profile_next("presets", NULL); p != NULL;
+	     p = kv_profile_next("presets", p)) {
 		const char *summary = p->text + strspn(p->text, "# ");
 
 		json_array_append_new(rows, json_pack("{ss so}", "name", p->name, "summary",
@@ -275,9 +276,9 @@ static json_t *param_rows(const struct kv_param *params)
 	json_t *rows = json_array();
 
 	for (const struct kv_param *p = params; p != NULL && p->name != NULL; p++)
-		json_array_append_new(rows, json_pack("{ss so ss ss ss}", "name", p->name, "range", param_range(p), "unit",
-		                                      p->type == KV_PARAM_CHOICE ? "" : p->unit, "default", p->fallback, "help",
-		                                      p->help));
+		json_array_append_new(rows, json_pack("{ss so ss ss ss}", "name", p->name, "range", param_range(p),
+		                                      "unit", p->type == KV_PARAM_CHOICE ? "" : p->unit, "default",
+		                                      p->fallback, "help", p->help));
 	return rows;
 }
 
@@ -285,8 +286,8 @@ static json_t *policy_details(const struct kv_policy *p)
 {
 	return json_pack("{ss ss ss ss ss so}", "kind", kv_policy_kind_name(p->kind), "name", p->name, "summary",
 	                 p->summary, "source", p->source, "oracle",
-	                 (p->flags & KV_POLICY_ORACLE) != 0 ? "yes: it sees the true output length" : "no", "parameters",
-	                 param_rows(p->params));
+	                 (p->flags & KV_POLICY_ORACLE) != 0 ? "yes: it sees the true output length" : "no",
+	                 "parameters", param_rows(p->params));
 }
 
 static json_t *format_details(const struct kv_format *f)
@@ -369,7 +370,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0)
 			arguments->topic = value;
-		else if (state->arg_num == 1 && (strcmp(arguments->topic, "policies") == 0 || strcmp(arguments->topic, "formats") == 0))
+		else if (state->arg_num == 1 &&
+		         (strcmp(arguments->topic, "policies") == 0 || strcmp(arguments->topic, "formats") == 0))
 			arguments->name = value;
 		else
 			argp_error(state, "unexpected argument '%s'", value);

@@ -65,7 +65,8 @@ static int check_pair(struct kv_scenario_options *options, const char *pair)
 	key = kv_scenario_key(path);
 	if (!options->sizes || key == NULL || key->sizes)
 		return 0;
-	return kv_fail(&options->err, KV_EXIT_USAGE, "--set: %s does not act on sizing: nothing is simulated here", path);
+	return kv_fail(&options->err, KV_EXIT_USAGE, "--set: %s does not act on sizing: nothing is simulated here",
+	               path);
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)

@@ -26,8 +26,8 @@ const struct argp *kv_cli_sizing_argp(void);
  * options. An option that argp and its children do not have is an error that suggests the nearest. */
 int kv_cli_prepare(int argc, char **argv, const struct argp *argp, struct kv_error *err);
 
-/* Prepares and parses the arguments of a command with kv_cli_scenario_argp among its children, whose input is options; input
- * is that of argp itself. */
+/* Prepares and parses the arguments of a command with kv_cli_scenario_argp among its children, whose input is options;
+ * input is that of argp itself. */
 int kv_cli_parse(int argc, char **argv, const struct argp *argp, void *input, const struct kv_scenario_options *options,
                  struct kv_error *err);
 

@@ -27,9 +27,11 @@ void kv_progress_line(char *line, size_t size, const struct kv_state *state, kv_
 	double elapsed = (double)elapsed_ns / 1e9;
 	size_t used;
 
-	used = (size_t)snprintf(line, size, "kvsim: %.1f s simulated, %.0f requests done, %.0f a second, %.0f %% of the pool pinned",
-	                        (double)time / (double)KV_SECOND, done, elapsed > 0 ? done / elapsed : 0,
-	                        pool > 0 ? 100 * (double)state->pinned_blocks / (double)pool : 0);
+	used = (size_t)
+		snprintf(line, size,
+	                 "kvsim: %.1f s simulated, %.0f requests done, %.0f a second, %.0f %% of the pool pinned",
+	                 (double)time / (double)KV_SECOND, done, elapsed > 0 ? done / elapsed : 0,
+	                 pool > 0 ? 100 * (double)state->pinned_blocks / (double)pool : 0);
 	/* Of as many requests as the trace has if the rest is like what has been read. */
 	if (fraction > 0 && done > 0 && used < size)
 		snprintf(line + used, size - used, ", about %.0f s left",

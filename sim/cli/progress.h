@@ -23,7 +23,8 @@ struct kv_sink *kv_progress_start(struct kv_progress *progress, struct kv_sink *
 /* Wipes the line. */
 void kv_progress_end(struct kv_progress *progress);
 
-/* The line for a state at a simulated time, after `elapsed_ns` of work, with `fraction` of the trace read (0 = unknown). */
+/* The line for a state at a simulated time, after `elapsed_ns` of work, with `fraction` of the trace read (0 =
+ * unknown). */
 void kv_progress_line(char *line, size_t size, const struct kv_state *state, kv_time time, int64_t elapsed_ns,
                       double fraction);
 

@@ -128,7 +128,8 @@ static void note_warm(struct run *run)
 	if (!d->config.policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled)
 		kv_remark(&d->warnings, "the warm-up changes nothing: without prefix caching nothing of it is kept");
 	else if (!kv_trace_has_prefix_identity(run->warm))
-		kv_remark(&d->warnings, "the warm-up fills the cache with what nobody can hit: its trace does not say what "
+		kv_remark(&d->warnings,
+		          "the warm-up fills the cache with what nobody can hit: its trace does not say what "
 		          "prompts share");
 }
 
@@ -322,7 +323,8 @@ static int simulate(struct run *run, struct kv_run_outcome *outcome, struct kv_e
 		.warm = run->warm != NULL ? kv_trace_source(run->warm) : NULL,
 	};
 	struct kv_progress progress;
-	struct kv_sink *sink = kv_progress_start(&progress, kv_results_sink(run->results), run->trace, run->options->quiet);
+	struct kv_sink *sink = kv_progress_start(&progress, kv_results_sink(run->results), run->trace,
+	                                         run->options->quiet);
 	int failed;
 
 	catch_interrupts();
@@ -395,7 +397,7 @@ char *kv_cli_join(int argc, char **argv)
 	return text;
 }
 
-/* --- arguments ------------------------------------------------------------------------------------------------------ */
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 enum { OPTION_FORCE = 0x300, OPTION_JSON, OPTION_QUIET };
 
@@ -425,7 +427,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 const struct argp *kv_cli_replay_argp(void)
 {
 	static const struct argp_option own[] = {
-		{ .name = "force", .key = OPTION_FORCE, .doc = "Write into a folder that kvsim did not write", .group = 10 },
+		{ .name = "force",
+		  .key = OPTION_FORCE,
+		  .doc = "Write into a folder that kvsim did not write",
+		  .group = 10 },
 		{ .name = "json", .key = OPTION_JSON, .doc = "Print JSON instead of text", .group = 10 },
 		{ .name = "quiet", .key = OPTION_QUIET, .doc = "Print nothing but errors", .group = 10 },
 		{ 0 }

@@ -41,13 +41,16 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 int kv_cli_report(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{.name = "explain", .key = OPTION_EXPLAIN,
-		 .doc = "Print what was exhausted, why prompts were not hit and why first tokens came late, each with its evidence "
-			"and what would change it; write nothing"},
-		{0}
+		{ .name = "explain",
+		  .key = OPTION_EXPLAIN,
+		  .doc = "Print what was exhausted, why prompts were not hit and why first tokens came late, each with its evidence "
+		         "and what would change it; write nothing" },
+		{ 0 }
 	};
 	const struct argp argp = {
-		.options = options, .parser = parse_option, .args_doc = "DIR",
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "DIR",
 		.doc = "Writes report.html of a result folder again, from its summary.json, manifest.json and charts.json."
 	};
 	struct arguments arguments = {0};

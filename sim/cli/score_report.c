@@ -91,8 +91,10 @@ static void print_json(struct kv_output *out, const struct kv_score_report *r)
 			struct kv_score s = score(r, phases[p], c);
 
 			if (s.rows > 0)
-				json_array_append_new(by, with_score(json_pack("{ss si ss ss}", "gpu", at->gpu, "tp", (int)at->tp,
-				                                               "model", at->model, "phase", phases[p]), &s));
+				json_array_append_new(by, with_score(json_pack("{ss si ss ss}", "gpu", at->gpu, "tp",
+				                                               (int)at->tp, "model", at->model, "phase",
+				                                               phases[p]),
+				                                     &s));
 		}
 	document = json_pack("{sI ss ss so so sO}", "rows", (json_int_t)r->rows, "constants", r->constants, "engine",
 	                     r->engine, "phases", all, "by", by, "refused", r->refused);
@@ -105,8 +107,8 @@ static void print_json(struct kv_output *out, const struct kv_score_report *r)
 static void print_line(struct kv_output *out, const char *what, const struct kv_score *s)
 {
 	if (s->rows > 0)
-		kv_output_printf(out, "%-48s %6zu %8.2f %8.2f %8.2f %+8.2f\n", what, s->rows, 100 * s->mean, 100 * s->median,
-		                 100 * s->p90, 100 * s->bias);
+		kv_output_printf(out, "%-48s %6zu %8.2f %8.2f %8.2f %+8.2f\n", what, s->rows, 100 * s->mean,
+		                 100 * s->median, 100 * s->p90, 100 * s->bias);
 }
 
 static void print_text(struct kv_output *out, const struct kv_score_report *r)

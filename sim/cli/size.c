@@ -18,40 +18,93 @@
 #include "workloads/trace.h"
 
 enum {
-	OPTION_GPU_MEMORY = 0x300, OPTION_WEIGHTS, OPTION_ACTIVATION, OPTION_RESERVE, OPTION_HEADROOM, OPTION_SEQUENCES,
-	OPTION_LENGTH, OPTION_DATA_PARALLEL, OPTION_EXPERT_PARALLEL, OPTION_SPECULATIVE, OPTION_DRAFTER, OPTION_ASYNC, OPTION_WHOLE,
-	OPTION_SENSITIVITY, OPTION_EXPLAIN, OPTION_JSON
+	OPTION_GPU_MEMORY = 0x300,
+	OPTION_WEIGHTS,
+	OPTION_ACTIVATION,
+	OPTION_RESERVE,
+	OPTION_HEADROOM,
+	OPTION_SEQUENCES,
+	OPTION_LENGTH,
+	OPTION_DATA_PARALLEL,
+	OPTION_EXPERT_PARALLEL,
+	OPTION_SPECULATIVE,
+	OPTION_DRAFTER,
+	OPTION_ASYNC,
+	OPTION_WHOLE,
+	OPTION_SENSITIVITY,
+	OPTION_EXPLAIN,
+	OPTION_JSON
 };
 
 static const struct argp_option own[] = {
 	{ .doc = "Sizing:", .group = 10 },
-	{ .name = "gpu-memory", .key = OPTION_GPU_MEMORY, .arg = "BYTES", .group = 10,
+	{ .name = "gpu-memory",
+	  .key = OPTION_GPU_MEMORY,
+	  .arg = "BYTES",
+	  .group = 10,
 	  .doc = "Memory of one GPU as the framework sees it, such as 80GiB; instead of --hardware's" },
-	{ .name = "weights-bytes", .key = OPTION_WEIGHTS, .arg = "BYTES", .group = 10,
+	{ .name = "weights-bytes",
+	  .key = OPTION_WEIGHTS,
+	  .arg = "BYTES",
+	  .group = 10,
 	  .doc = "Weights of one rank, instead of what the config says" },
-	{ .name = "activation-bytes", .key = OPTION_ACTIVATION, .arg = "BYTES", .group = 10,
+	{ .name = "activation-bytes",
+	  .key = OPTION_ACTIVATION,
+	  .arg = "BYTES",
+	  .group = 10,
 	  .doc = "Activation peak of one rank, instead of the fitted one" },
-	{ .name = "reserve-bytes", .key = OPTION_RESERVE, .arg = "BYTES", .group = 10,
+	{ .name = "reserve-bytes",
+	  .key = OPTION_RESERVE,
+	  .arg = "BYTES",
+	  .group = 10,
 	  .doc = "What services beside the engine take on each GPU" },
-	{ .name = "headroom-bytes", .key = OPTION_HEADROOM, .arg = "BYTES", .group = 10, .doc = "What is to stay free" },
-	{ .name = "sequences", .key = OPTION_SEQUENCES, .arg = "N", .group = 10,
+	{ .name = "headroom-bytes",
+	  .key = OPTION_HEADROOM,
+	  .arg = "BYTES",
+	  .group = 10,
+	  .doc = "What is to stay free" },
+	{ .name = "sequences",
+	  .key = OPTION_SEQUENCES,
+	  .arg = "N",
+	  .group = 10,
 	  .doc = "Would N requests of --length fit at once?" },
-	{ .name = "length", .key = OPTION_LENGTH, .arg = "N", .group = 10,
+	{ .name = "length",
+	  .key = OPTION_LENGTH,
+	  .arg = "N",
+	  .group = 10,
 	  .doc = "Prompt and output of one request, in tokens (default: max_model_len)" },
-	{ .name = "data-parallel-size", .key = OPTION_DATA_PARALLEL, .arg = "N", .group = 10,
+	{ .name = "data-parallel-size",
+	  .key = OPTION_DATA_PARALLEL,
+	  .arg = "N",
+	  .group = 10,
 	  .doc = "Replicas, each with its own pool; also -dp N" },
-	{ .name = "enable-expert-parallel", .key = OPTION_EXPERT_PARALLEL, .group = 10,
+	{ .name = "enable-expert-parallel",
+	  .key = OPTION_EXPERT_PARALLEL,
+	  .group = 10,
 	  .doc = "Spread whole experts over all ranks of all replicas" },
-	{ .name = "num-speculative-tokens", .key = OPTION_SPECULATIVE, .arg = "N", .group = 10,
+	{ .name = "num-speculative-tokens",
+	  .key = OPTION_SPECULATIVE,
+	  .arg = "N",
+	  .group = 10,
 	  .doc = "Draft tokens of the model's own prediction layers, which are then loaded and cached" },
-	{ .name = "speculative-config", .key = OPTION_DRAFTER, .arg = "JSON", .group = 10,
+	{ .name = "speculative-config",
+	  .key = OPTION_DRAFTER,
+	  .arg = "JSON",
+	  .group = 10,
 	  .doc = "A drafter of another model, as vLLM takes it: model (a name or config.json), num_speculative_tokens, method "
 	         "(draft_model, eagle or eagle3; default: what its config says)" },
-	{ .name = "async-scheduling", .key = OPTION_ASYNC, .group = 10,
+	{ .name = "async-scheduling",
+	  .key = OPTION_ASYNC,
+	  .group = 10,
 	  .doc = "Two steps in flight: windowed layers hold twice the token budget" },
-	{ .name = "disable-hybrid-kv-cache-manager", .key = OPTION_WHOLE, .group = 10,
+	{ .name = "disable-hybrid-kv-cache-manager",
+	  .key = OPTION_WHOLE,
+	  .group = 10,
 	  .doc = "Windowed layers hold whole contexts" },
-	{ .name = "sensitivity", .key = OPTION_SENSITIVITY, .group = 10, .doc = "Show what each setting does to the capacity" },
+	{ .name = "sensitivity",
+	  .key = OPTION_SENSITIVITY,
+	  .group = 10,
+	  .doc = "Show what each setting does to the capacity" },
 	{ .name = "explain", .key = OPTION_EXPLAIN, .group = 10, .doc = "Show the formula with the numbers filled in" },
 	{ .name = "json", .key = OPTION_JSON, .group = 10, .doc = "Print JSON" },
 	{ 0 }
@@ -136,19 +189,27 @@ int kv_size_read_arguments(struct kv_size_report *report, int argc, char **argv,
 {
 	struct argp_child children[] = { { .argp = kv_cli_sizing_argp() }, { 0 } };
 	const struct argp argp = {
-		.options = own, .parser = parse_option, .children = children,
+		.options = own,
+		.parser = parse_option,
+		.children = children,
 		.doc = "Sizes the KV cache: memory budget, bytes per token, capacity and concurrency; whether the engine starts, and "
 		       "if not, by how much it misses.\n\n"
 		       "  kvsim size --model llama-3.1-70b --hardware h100-sxm -tp 4 --sensitivity\n"
 		       "  kvsim size --model llama-3.1-70b --hardware h100-sxm,h200,l40s -tp 4 --length 131072 --sequences 5\n"
 		       "  kvsim size --model config.json --gpu-memory 80GiB --explain\v"
-		       "Every line of the budget names its source: given, config, profile, computed or assumed. Several cards with commas "
-		       "between them are compared: does it start on each, how many users fit, and if not, what would change that."
+		       "Every line of the budget names its source: given, config, profile, computed or assumed. Several cards with "
+		       "commas between them are compared: does it start on each, how many users fit, and if not, what would "
+		       "change that."
 	};
 
 	report->arguments = (struct kv_size_arguments){
-		.options.scenario = &report->scenario, .options.sizes = true, .weights = KV_BYTES_UNSET, .activation = KV_BYTES_UNSET,
-		.reserve = KV_BYTES_UNSET, .headroom = KV_BYTES_UNSET, .data_parallel = 1,
+		.options.scenario = &report->scenario,
+		.options.sizes = true,
+		.weights = KV_BYTES_UNSET,
+		.activation = KV_BYTES_UNSET,
+		.reserve = KV_BYTES_UNSET,
+		.headroom = KV_BYTES_UNSET,
+		.data_parallel = 1,
 	};
 	return kv_cli_parse(argc, argv, &argp, &report->arguments, &report->arguments.options, err);
 }
@@ -158,7 +219,8 @@ static enum kv_state_caching state_caching(const struct kv_scenario *scenario)
 {
 	const struct kv_setting *setting = kv_scenario_setting(scenario, "engine.enable_prefix_caching");
 
-	return setting->origin >= KV_BY_FILE && scenario->engine.enable_prefix_caching ? KV_STATE_ALIGN : KV_STATE_SINGLE;
+	return setting->origin >= KV_BY_FILE && scenario->engine.enable_prefix_caching ? KV_STATE_ALIGN :
+	                                                                                 KV_STATE_SINGLE;
 }
 
 static int fill_question(struct kv_size_report *report, struct kv_error *err)
@@ -186,12 +248,16 @@ static int fill_question(struct kv_size_report *report, struct kv_error *err)
 	report->question.max_model_len = report->scenario.engine.max_model_len;
 	report->question.concurrent_batches = a->async_scheduling ? 2 : 1;
 	if (b->layout.mtp && !report->deployment.model->mtp_layers)
-		return kv_fail(err, KV_EXIT_USAGE, "--num-speculative-tokens: %s has no prediction layers of its own: name the drafter with "
-		               "--speculative-config", report->deployment.model->name);
+		return kv_fail(
+			err, KV_EXIT_USAGE,
+			"--num-speculative-tokens: %s has no prediction layers of its own: name the drafter with "
+			"--speculative-config",
+			report->deployment.model->name);
 	if (a->length > report->question.max_model_len)
-		return kv_fail(err, KV_EXIT_USAGE, "--length: %" PRIu64 " tokens are more than max_model_len %" PRIu64 ", beyond which "
-		               "the engine refuses a request: raise --max-model-len or shorten --length", a->length,
-		               report->question.max_model_len);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "--length: %" PRIu64 " tokens are more than max_model_len %" PRIu64 ", beyond which "
+		               "the engine refuses a request: raise --max-model-len or shorten --length",
+		               a->length, report->question.max_model_len);
 	return 0;
 }
 
@@ -251,14 +317,16 @@ static int summarise_trace(struct kv_size_report *report, struct kv_error *err)
 	if (!failed && lengths.count == 0)
 		failed = kv_fail(err, KV_EXIT_DATA, "%s: no request to size", kv_scenario_workload(&report->scenario));
 	for (size_t i = 0; !failed && i < lengths.count; i++)
-		t->mean_blocks += (double)kv_size_report_blocks(report, (uint64_t)lengths.tokens[i]) / (double)lengths.count;
+		t->mean_blocks +=
+			(double)kv_size_report_blocks(report, (uint64_t)lengths.tokens[i]) / (double)lengths.count;
 	if (!failed) {
 		gsl_sort(lengths.tokens, 1, lengths.count);
 		t->requests = lengths.count;
 		t->mean_tokens = gsl_stats_mean(lengths.tokens, 1, lengths.count);
 		for (int i = 0; i < 3; i++) {
 			t->percentile[i] = percentiles[i];
-			t->tokens[i] = gsl_stats_quantile_from_sorted_data(lengths.tokens, 1, lengths.count, percentiles[i] / 100);
+			t->tokens[i] = gsl_stats_quantile_from_sorted_data(lengths.tokens, 1, lengths.count,
+			                                                   percentiles[i] / 100);
 		}
 	}
 	free(lengths.tokens);
@@ -305,7 +373,8 @@ static int check_memory(const struct kv_size_report *report, struct kv_error *er
 	if (known || s->model == NULL)
 		return 0;
 	if (s->hardware == NULL)
-		return kv_fail(err, KV_EXIT_USAGE, "the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), "
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), "
 		               "--gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override");
 	hardware = kv_hardware_load(s->hardware, err);
 	if (hardware == NULL)

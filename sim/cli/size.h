@@ -14,7 +14,7 @@
 
 int kv_cli_size(int argc, char **argv);
 
-/* --- between size.c and what prints its answer ---------------------------------------------------------------------- */
+/* --- between size.c and what prints its answer -------------------------------------------------------------------- */
 
 struct kv_size_arguments {
 	struct kv_scenario_options options;
@@ -83,6 +83,7 @@ struct kv_size_variant {
 
 enum { KV_SIZE_VARIANTS = 48 };
 
-uint32_t kv_size_report_variants(const struct kv_size_report *report, struct kv_size_variant variants[KV_SIZE_VARIANTS]);
+uint32_t kv_size_report_variants(const struct kv_size_report *report,
+                                 struct kv_size_variant variants[KV_SIZE_VARIANTS]);
 
 #endif

@@ -24,7 +24,8 @@ struct card {
 	char change[CHANGE_TEXT];  /* what would make it suffice; "" = it does, or nothing that was tried */
 };
 
-static uint64_t users_at(const struct kv_size_report *r, const struct kv_size_question *q, const struct kv_size_answer *a)
+static uint64_t users_at(const struct kv_size_report *r, const struct kv_size_question *q,
+                         const struct kv_size_answer *a)
 {
 	uint64_t length = kv_size_report_length(r), blocks;
 
@@ -56,7 +57,8 @@ static void add_change(struct card *card, const char *what, uint64_t users)
 {
 	size_t used = strlen(card->change);
 
-	snprintf(card->change + used, sizeof card->change - used, "%s%s (%" PRIu64 ")", used ? ", or " : "", what, users);
+	snprintf(card->change + used, sizeof card->change - used, "%s%s (%" PRIu64 ")", used ? ", or " : "", what,
+	         users);
 }
 
 static void try_narrow_cache(const struct kv_size_report *r, struct card *card)
@@ -135,13 +137,15 @@ static int next_name(const char **list, struct card *card, struct kv_error *err)
 	size_t length = strcspn(*list, ",");
 
 	if (length == 0 || length >= sizeof card->name)
-		return kv_fail(err, KV_EXIT_USAGE, "--hardware: '%s' is no list of cards with commas between them", *list);
+		return kv_fail(err, KV_EXIT_USAGE, "--hardware: '%s' is no list of cards with commas between them",
+		               *list);
 	snprintf(card->name, sizeof card->name, "%.*s", (int)length, *list);
 	*list += length;
 	return 0;
 }
 
-static void print_table(struct kv_output *out, const struct kv_size_report *asked, const struct card *cards, size_t count)
+static void print_table(struct kv_output *out, const struct kv_size_report *asked, const struct card *cards,
+                        size_t count)
 {
 	char heading[32] = "users";
 
@@ -153,11 +157,15 @@ static void print_table(struct kv_output *out, const struct kv_size_report *aske
 		const struct card *c = &cards[i];
 		const char *change = c->suffices ? "enough" : c->change[0] ? c->change : "nothing that was tried";
 
-		kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s\n", c->name, c->gpus, (double)c->memory / GIB,
-		                 (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users, change);
+		kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s\n", c->name, c->gpus,
+		                 (double)c->memory / GIB, (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users,
+		                 change);
 	}
-	kv_output_printf(out, "\nGiB and KV GiB are of one GPU. Users%s whose blocks the pool holds to their full length, the null block left out; "
-	                 "%" PRIu64 " wanted.\n", asked->arguments.length ? "" : " of max_model_len", users_wanted(asked));
+	kv_output_printf(
+		out,
+		"\nGiB and KV GiB are of one GPU. Users%s whose blocks the pool holds to their full length, the null block left out; "
+		"%" PRIu64 " wanted.\n",
+		asked->arguments.length ? "" : " of max_model_len", users_wanted(asked));
 }
 
 static json_t *table_json(const struct kv_size_report *asked, const struct card *cards, size_t count)
@@ -165,11 +173,12 @@ static json_t *table_json(const struct kv_size_report *asked, const struct card 
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(rows, json_pack("{ss sI sI sI sb sI sb ss}", "hardware", cards[i].name, "gpus",
-		                                      (json_int_t)cards[i].gpus, "memory_bytes", (json_int_t)cards[i].memory,
-		                                      "kv_cache_bytes", (json_int_t)cards[i].kv_bytes, "starts", cards[i].starts,
-		                                      "users", (json_int_t)cards[i].users, "enough", cards[i].suffices, "change",
-		                                      cards[i].change));
+		json_array_append_new(rows,
+		                      json_pack("{ss sI sI sI sb sI sb ss}", "hardware", cards[i].name, "gpus",
+		                                (json_int_t)cards[i].gpus, "memory_bytes", (json_int_t)cards[i].memory,
+		                                "kv_cache_bytes", (json_int_t)cards[i].kv_bytes, "starts",
+		                                cards[i].starts, "users", (json_int_t)cards[i].users, "enough",
+		                                cards[i].suffices, "change", cards[i].change));
 	return json_pack("{sI so}", "users_wanted", (json_int_t)users_wanted(asked), "cards", rows);
 }
 

@@ -49,15 +49,19 @@ static int apply(struct kv_size_report *report, struct kv_fields *f)
 
 	report->arguments.speculative_tokens = kv_field_count(f, "num_speculative_tokens", 1, DRAFTS_MAX, KV_FIELD_REQUIRED);
 	if (kv_field_count(f, "draft_tensor_parallel_size", 1, 1024, ranks) != ranks)
-		kv_field_fail(f, "draft_tensor_parallel_size", "must be tensor_parallel_size, %u: others are not sized", ranks);
+		kv_field_fail(f, "draft_tensor_parallel_size", "must be tensor_parallel_size, %u: others are not sized",
+		              ranks);
 	if (f->failed) {
 		f->err->status = KV_EXIT_USAGE;
 		return -1;
 	}
 	if (name != NULL)
 		return load(report, name, method, f->err);
-	return own ? 0 : kv_fail(f->err, KV_EXIT_USAGE, "method %s has no model: give one, or leave the option out if it takes no "
-	                         "memory of the GPU", method);
+	return own ? 0 :
+	             kv_fail(f->err, KV_EXIT_USAGE,
+	                     "method %s has no model: give one, or leave the option out if it takes no "
+	                     "memory of the GPU",
+	                     method);
 }
 
 int kv_size_read_drafter(struct kv_size_report *report, struct kv_error *err)
@@ -72,7 +76,9 @@ int kv_size_read_drafter(struct kv_size_report *report, struct kv_error *err)
 	object = json_loads(report->arguments.speculative_config, JSON_REJECT_DUPLICATES, &where);
 	f.object = object;
 	if (!json_is_object(object))
-		failed = kv_fail(err, KV_EXIT_USAGE, "not a JSON object such as {\"model\": \"config.json\", \"num_speculative_tokens\": 3}");
+		failed = kv_fail(
+			err, KV_EXIT_USAGE,
+			"not a JSON object such as {\"model\": \"config.json\", \"num_speculative_tokens\": 3}");
 	else
 		failed = check_keys(object, err) || apply(report, &f) ? -1 : 0;
 	json_decref(object);

@@ -9,8 +9,9 @@ static json_t *budget_json(const struct kv_budget *budget)
 	for (uint32_t i = 0; i < budget->lines; i++) {
 		const struct kv_budget_line *line = &budget->line[i];
 
-		json_array_append_new(lines, json_pack("{ss sI ss ss}", "item", line->item, "bytes", (json_int_t)line->bytes,
-		                                       "source", kv_provenance_name(line->source), "note", line->note));
+		json_array_append_new(lines,
+		                      json_pack("{ss sI ss ss}", "item", line->item, "bytes", (json_int_t)line->bytes,
+		                                "source", kv_provenance_name(line->source), "note", line->note));
 	}
 	return lines;
 }
@@ -22,10 +23,11 @@ static json_t *groups_json(const struct kv_layout *layout)
 	for (uint32_t i = 0; i < layout->groups; i++) {
 		const struct kv_group *group = &layout->group[i];
 
-		json_array_append_new(groups, json_pack("{ss sI sI sI sI}", "kind", kv_group_kind_name(group->kind), "layers",
-		                                        (json_int_t)group->layers, "block_size", (json_int_t)group->block_size,
-		                                        "page_bytes", (json_int_t)group->page_bytes, "window",
-		                                        (json_int_t)group->window));
+		json_array_append_new(groups,
+		                      json_pack("{ss sI sI sI sI}", "kind", kv_group_kind_name(group->kind), "layers",
+		                                (json_int_t)group->layers, "block_size", (json_int_t)group->block_size,
+		                                "page_bytes", (json_int_t)group->page_bytes, "window",
+		                                (json_int_t)group->window));
 	}
 	return groups;
 }
@@ -49,10 +51,11 @@ static json_t *held_json(const struct kv_size_report *report, uint64_t tokens)
 	json_t *groups = json_array();
 
 	for (uint32_t i = 0; i < layout->groups; i++) {
-		uint64_t held = kv_group_request_blocks(layout, &layout->group[i], tokens, kv_size_in_flight(&report->question));
+		uint64_t held = kv_group_request_blocks(layout, &layout->group[i], tokens,
+		                                        kv_size_in_flight(&report->question));
 
-		json_array_append_new(groups, json_pack("{ss sI sI}", "kind", kv_group_kind_name(layout->group[i].kind), "blocks",
-		                                        (json_int_t)held, "bytes",
+		json_array_append_new(groups, json_pack("{ss sI sI}", "kind", kv_group_kind_name(layout->group[i].kind),
+		                                        "blocks", (json_int_t)held, "bytes",
 		                                        (json_int_t)(held * layout->group[i].page_bytes)));
 	}
 	return groups;
@@ -68,8 +71,9 @@ static json_t *request_json(const struct kv_size_report *report)
 		                 (json_int_t)kv_llama_cache_bytes(&report->question.budget, tokens, 1));
 	return json_pack("{sI sI sI sI sI sI so}", "sequences", (json_int_t)report->arguments.sequences, "tokens",
 	                 (json_int_t)tokens, "blocks", (json_int_t)blocks, "bytes",
-	                 (json_int_t)(blocks * budget->layout.page_bytes), "fit", (json_int_t)(budget->num_blocks / blocks),
-	                 "fit_usable", (json_int_t)(budget->usable_blocks / blocks), "groups", held_json(report, tokens));
+	                 (json_int_t)(blocks * budget->layout.page_bytes), "fit",
+	                 (json_int_t)(budget->num_blocks / blocks), "fit_usable",
+	                 (json_int_t)(budget->usable_blocks / blocks), "groups", held_json(report, tokens));
 }
 
 static json_t *trace_json(const struct kv_size_report *report)
@@ -81,12 +85,12 @@ static json_t *trace_json(const struct kv_size_report *report)
 	for (int i = 0; i < 3; i++) {
 		uint64_t blocks = kv_size_report_blocks(report, (uint64_t)t->tokens[i]);
 
-		json_array_append_new(percentiles, json_pack("{sf sf sf}", "percentile", t->percentile[i], "tokens", t->tokens[i],
-		                                             "fit", usable / (double)blocks));
+		json_array_append_new(percentiles, json_pack("{sf sf sf}", "percentile", t->percentile[i], "tokens",
+		                                             t->tokens[i], "fit", usable / (double)blocks));
 	}
 	return json_pack("{sI sI sf sf so sb}", "requests", (json_int_t)t->requests, "cut_at_max_model_len",
-	                 (json_int_t)t->too_long, "mean_tokens", t->mean_tokens, "fit_at_its_mix", usable / t->mean_blocks,
-	                 "percentiles", percentiles, "is_bound", 1);
+	                 (json_int_t)t->too_long, "mean_tokens", t->mean_tokens, "fit_at_its_mix",
+	                 usable / t->mean_blocks, "percentiles", percentiles, "is_bound", 1);
 }
 
 static json_t *remedies_json(const struct kv_size_report *report)
@@ -112,12 +116,14 @@ static json_t *sensitivity_json(const struct kv_size_report *report)
 		const struct kv_size_variant *v = &variants[i];
 
 		if (v->ok)
-			json_array_append_new(list, json_pack("{ss sb sI sI sI sf sI}", "change", v->what, "starts", v->answer.starts,
-			                                      "kv_cache_bytes", (json_int_t)v->answer.budget.kv_bytes, "num_gpu_blocks",
-			                                      (json_int_t)v->answer.budget.num_blocks, "kv_cache_tokens",
-			                                      (json_int_t)v->answer.kv_cache_tokens, "max_concurrency",
-			                                      v->answer.max_concurrency * v->replicas, "replicas",
-			                                      (json_int_t)v->replicas));
+			json_array_append_new(list,
+			                      json_pack("{ss sb sI sI sI sf sI}", "change", v->what, "starts",
+			                                v->answer.starts, "kv_cache_bytes",
+			                                (json_int_t)v->answer.budget.kv_bytes, "num_gpu_blocks",
+			                                (json_int_t)v->answer.budget.num_blocks, "kv_cache_tokens",
+			                                (json_int_t)v->answer.kv_cache_tokens, "max_concurrency",
+			                                v->answer.max_concurrency * v->replicas, "replicas",
+			                                (json_int_t)v->replicas));
 	}
 	return list;
 }

@@ -134,7 +134,8 @@ static void vary_shape(struct variants *v)
 			q.budget.pipeline_parallel = pp;
 			if (v->report->arguments.expert_parallel)
 				q.budget.expert_ranks = tp * dp;
-			add(v, &q, dp, tp == b->layout.tensor_parallel && pp == b->pipeline_parallel, "-tp %u -pp %u -dp %u", tp, pp, dp);
+			add(v, &q, dp, tp == b->layout.tensor_parallel && pp == b->pipeline_parallel,
+			    "-tp %u -pp %u -dp %u", tp, pp, dp);
 		}
 }
 
@@ -157,15 +158,17 @@ void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_repo
 	struct kv_size_variant variants[KV_SIZE_VARIANTS];
 	uint32_t count = kv_size_report_variants(report, variants);
 
-	kv_output_printf(out, "\n%-34s %10s %12s %12s  %s\n", "One setting changed at a time", "KV GiB", "tokens", "concurrency",
-	                 "starts");
+	kv_output_printf(out, "\n%-34s %10s %12s %12s  %s\n", "One setting changed at a time", "KV GiB", "tokens",
+	                 "concurrency", "starts");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct kv_size_variant *v = &variants[i];
 
 		if (v->ok)
-			kv_output_printf(out, "%s%-33s %10.2f %12" PRIu64 " %11.2fx  %s\n", v->as_asked ? "*" : " ", v->what,
-			                 (double)v->answer.budget.kv_bytes / GIB, v->answer.kv_cache_tokens * v->replicas,
+			kv_output_printf(out, "%s%-33s %10.2f %12" PRIu64 " %11.2fx  %s\n", v->as_asked ? "*" : " ",
+			                 v->what, (double)v->answer.budget.kv_bytes / GIB,
+			                 v->answer.kv_cache_tokens * v->replicas,
 			                 v->answer.max_concurrency * v->replicas, v->answer.starts ? "yes" : "no");
 	}
-	kv_output_text(out, "* as asked. KV GiB is of one rank; tokens and concurrency are of all replicas together.\n");
+	kv_output_text(out,
+	               "* as asked. KV GiB is of one rank; tokens and concurrency are of all replicas together.\n");
 }

@@ -21,7 +21,8 @@ static void print_heading(struct kv_output *out, const struct kv_size_report *r)
 	char memory[KV_QUANTITY_MAX];
 
 	kv_output_printf(out, "Model            %s (%s)\n", r->deployment.model->name, r->deployment.model->source);
-	kv_output_printf(out, "GPU              %s%s%s\n", r->deployment.hardware ? r->deployment.hardware->name : "not named",
+	kv_output_printf(out, "GPU              %s%s%s\n",
+	                 r->deployment.hardware ? r->deployment.hardware->name : "not named",
 	                 b->device_bytes ? ", " : "",
 	                 b->device_bytes ? kv_format_bytes_short((int64_t)b->device_bytes, memory) : "");
 	kv_output_printf(out, "Ranks            tensor parallel %u, pipeline parallel %u, data parallel %" PRIu64 "\n",
@@ -29,7 +30,8 @@ static void print_heading(struct kv_output *out, const struct kv_size_report *r)
 	if (r->draft != NULL)
 		kv_output_printf(out, "Drafter          %s, method %s, %" PRIu64 " tokens a step\n", r->draft->name,
 		                 kv_draft_method_name(r->drafter), r->arguments.speculative_tokens);
-	kv_output_printf(out, "Engine profile   %s: %s\n\n", r->deployment.profile->name, r->deployment.profile->summary);
+	kv_output_printf(out, "Engine profile   %s: %s\n\n", r->deployment.profile->name,
+	                 r->deployment.profile->summary);
 }
 
 static void print_line(struct kv_output *out, const char *item, int64_t bytes, double whole, const char *source,
@@ -46,11 +48,12 @@ static void print_budget(struct kv_output *out, const struct kv_size_report *r)
 
 	kv_output_printf(out, "%-34s %16s %9s %8s  %s\n", "Memory of one rank", "bytes", "GiB", "share", "source");
 	for (uint32_t i = 0; i < budget->lines; i++)
-		print_line(out, budget->line[i].item, budget->line[i].bytes, whole, kv_provenance_name(budget->line[i].source),
-		           budget->line[i].note);
+		print_line(out, budget->line[i].item, budget->line[i].bytes, whole,
+		           kv_provenance_name(budget->line[i].source), budget->line[i].note);
 	print_line(out, "KV cache", budget->kv_bytes, whole, kv_provenance_name(KV_FROM_RULE), "");
 	if (r->question.budget.pipeline_parallel > 1)
-		kv_output_printf(out, "These are the lines of pipeline stage %u, which has the fewest blocks.\n", budget->stage);
+		kv_output_printf(out, "These are the lines of pipeline stage %u, which has the fewest blocks.\n",
+		                 budget->stage);
 	kv_output_text(out, "\n");
 }
 
@@ -69,7 +72,8 @@ static void print_bytes_per_token(struct kv_output *out, const struct kv_size_re
 	if (l->metadata_bytes)
 		kv_output_printf(out, "  of them scales and metadata      %" PRIu64 "\n", l->metadata_bytes);
 	if (r->question.budget.layout.cache->lossy)
-		kv_output_printf(out, "  %s rounds what is cached: measure task accuracy again\n", r->question.budget.layout.cache->name);
+		kv_output_printf(out, "  %s rounds what is cached: measure task accuracy again\n",
+		                 r->question.budget.layout.cache->name);
 }
 
 static void print_groups(struct kv_output *out, const struct kv_size_report *r)
@@ -84,12 +88,13 @@ static void print_groups(struct kv_output *out, const struct kv_size_report *r)
 		uint64_t held = kv_group_request_blocks(l, g, tokens, kv_size_in_flight(&r->question));
 		char bytes[KV_QUANTITY_MAX];
 
-		kv_output_printf(out, "%-16s %6u %8u %7u %14" PRIu64 " %14" PRIu64 " %13s\n", kv_group_kind_name(g->kind), g->layers,
-		                 g->window, g->block_size, g->page_bytes, held,
+		kv_output_printf(out, "%-16s %6u %8u %7u %14" PRIu64 " %14" PRIu64 " %13s\n",
+		                 kv_group_kind_name(g->kind), g->layers, g->window, g->block_size, g->page_bytes, held,
 		                 kv_format_bytes_short((int64_t)(held * g->page_bytes), bytes));
 	}
 	if (l->padding_layers)
-		kv_output_printf(out, "%u of %u layer slots are padding\n", l->padding_layers, l->groups * l->layer_slots);
+		kv_output_printf(out, "%u of %u layer slots are padding\n", l->padding_layers,
+		                 l->groups * l->layer_slots);
 	kv_output_text(out, "\n");
 }
 
@@ -98,12 +103,12 @@ static void print_pool(struct kv_output *out, const struct kv_size_report *r)
 	const struct kv_size_answer *a = &r->answer;
 	bool by_concurrency = r->question.budget.rule.tokens_by_concurrency;
 
-	kv_output_printf(out, "Blocks                             %" PRIu64 ", usable %" PRIu64 "\n", a->budget.num_blocks,
-	                 a->budget.usable_blocks);
+	kv_output_printf(out, "Blocks                             %" PRIu64 ", usable %" PRIu64 "\n",
+	                 a->budget.num_blocks, a->budget.usable_blocks);
 	kv_output_printf(out, "KV cache tokens                    %" PRIu64 " = blocks // groups x block size\n",
 	                 a->kv_cache_tokens);
-	kv_output_printf(out, "KV cache size as %-17s %" PRIu64 " tokens%s\n", "the engine logs", a->kv_cache_tokens_reported,
-	                 by_concurrency ? " = concurrency x max_model_len" : "");
+	kv_output_printf(out, "KV cache size as %-17s %" PRIu64 " tokens%s\n", "the engine logs",
+	                 a->kv_cache_tokens_reported, by_concurrency ? " = concurrency x max_model_len" : "");
 }
 
 static void print_llama(struct kv_output *out, const struct kv_size_report *r)
@@ -112,8 +117,8 @@ static void print_llama(struct kv_output *out, const struct kv_size_report *r)
 	uint64_t asked = kv_llama_cache_bytes(&r->question.budget, r->question.max_model_len, slots);
 	char bytes[KV_QUANTITY_MAX];
 
-	kv_output_printf(out, "Cells                              %" PRIu64 " for %" PRIu64 " slots, %s\n", r->answer.kv_cache_tokens,
-	                 slots, kv_format_bytes_short((int64_t)asked, bytes));
+	kv_output_printf(out, "Cells                              %" PRIu64 " for %" PRIu64 " slots, %s\n",
+	                 r->answer.kv_cache_tokens, slots, kv_format_bytes_short((int64_t)asked, bytes));
 }
 
 static void print_capacity(struct kv_output *out, const struct kv_size_report *r)
@@ -124,8 +129,10 @@ static void print_capacity(struct kv_output *out, const struct kv_size_report *r
 	kv_output_printf(out, "One request of max_model_len       %" PRIu64 " tokens: %" PRIu64 " blocks, %s\n",
 	                 r->question.max_model_len, a->blocks_per_request,
 	                 kv_format_bytes_short((int64_t)a->bytes_per_request, bytes));
-	kv_output_printf(out, "Concurrency at max_model_len       %.2fx (a bound, not a limit: blocks are taken as tokens arrive)\n",
-	                 a->max_concurrency);
+	kv_output_printf(
+		out,
+		"Concurrency at max_model_len       %.2fx (a bound, not a limit: blocks are taken as tokens arrive)\n",
+		a->max_concurrency);
 	if (r->arguments.data_parallel > 1)
 		kv_output_printf(out, "  on all %" PRIu64 " replicas             %.2fx\n", r->arguments.data_parallel,
 		                 a->max_concurrency * (double)r->arguments.data_parallel);
@@ -141,17 +148,18 @@ static void print_lengths(struct kv_output *out, const struct kv_size_report *r)
 
 	if (is_llama(r) || (!r->arguments.length && !r->arguments.sequences))
 		return;
-	kv_output_printf(out, "Requests of %" PRIu64 " tokens%*s %" PRIu64 " fit at once (%" PRIu64 " beside the null block); each %"
-	                 PRIu64 " blocks, %s\n", length, 2, "", b->num_blocks / blocks * replicas,
-	                 b->usable_blocks / blocks * replicas, blocks,
+	kv_output_printf(out,
+	                 "Requests of %" PRIu64 " tokens%*s %" PRIu64 " fit at once (%" PRIu64
+	                 " beside the null block); each %" PRIu64 " blocks, %s\n",
+	                 length, 2, "", b->num_blocks / blocks * replicas, b->usable_blocks / blocks * replicas, blocks,
 	                 kv_format_bytes_short((int64_t)(blocks * b->layout.page_bytes), bytes));
 	if (r->arguments.sequences) {
 		uint64_t need = r->arguments.sequences * blocks;
 		bool fit = r->arguments.sequences <= b->usable_blocks / blocks * replicas;
 
-		kv_output_printf(out, "%" PRIu64 " such requests                 %s: they take %s on a rank%s\n", r->arguments.sequences,
-		                 fit ? "fit" : "do not fit", kv_format_bytes_short((int64_t)(need / replicas * b->layout.page_bytes),
-		                                                                   bytes),
+		kv_output_printf(out, "%" PRIu64 " such requests                 %s: they take %s on a rank%s\n",
+		                 r->arguments.sequences, fit ? "fit" : "do not fit",
+		                 kv_format_bytes_short((int64_t)(need / replicas * b->layout.page_bytes), bytes),
 		                 replicas > 1 ? " of each replica" : "");
 	}
 }
@@ -163,14 +171,18 @@ static void print_trace(struct kv_output *out, const struct kv_size_report *r)
 
 	if (t->requests == 0)
 		return;
-	kv_output_printf(out, "\nOf the trace's %" PRIu64 " requests (mean %.0f tokens) at most this many fit at once; allocation, "
-	                 "sharing and growth move it:\n", t->requests, t->mean_tokens);
+	kv_output_printf(out,
+	                 "\nOf the trace's %" PRIu64
+	                 " requests (mean %.0f tokens) at most this many fit at once; allocation, "
+	                 "sharing and growth move it:\n",
+	                 t->requests, t->mean_tokens);
 	kv_output_printf(out, "  at its own mix                   %.1f\n", usable / t->mean_blocks);
 	for (int i = 0; i < 3; i++)
 		kv_output_printf(out, "  if all were of p%.0f, %8.0f tokens %7.1f\n", t->percentile[i], t->tokens[i],
 		                 usable / (double)kv_size_report_blocks(r, (uint64_t)t->tokens[i]));
 	if (t->too_long)
-		kv_output_printf(out, "  %" PRIu64 " of them are longer than max_model_len and counted with it\n", t->too_long);
+		kv_output_printf(out, "  %" PRIu64 " of them are longer than max_model_len and counted with it\n",
+		                 t->too_long);
 }
 
 static void print_verdict(struct kv_output *out, const struct kv_size_report *r)
@@ -183,13 +195,16 @@ static void print_verdict(struct kv_output *out, const struct kv_size_report *r)
 		kv_output_text(out, "\nIt starts.\n");
 		return;
 	}
-	kv_output_printf(out, "\nIt does not start: one request of %" PRIu64 " tokens lacks %.2f GiB on each rank, or %" PRIu64
-	                 " tokens.\n", r->question.max_model_len, (double)a->shortfall_bytes / GIB, a->shortfall_tokens);
+	kv_output_printf(out,
+	                 "\nIt does not start: one request of %" PRIu64
+	                 " tokens lacks %.2f GiB on each rank, or %" PRIu64 " tokens.\n",
+	                 r->question.max_model_len, (double)a->shortfall_bytes / GIB, a->shortfall_tokens);
 	count = kv_size_remedies(&r->question, changes);
-	kv_output_text(out, count ? "Any one of these makes it start:\n" : "No single change that was tried makes it start.\n");
+	kv_output_text(out, count ? "Any one of these makes it start:\n" :
+	                            "No single change that was tried makes it start.\n");
 	for (uint32_t i = 0; i < count; i++)
-		kv_output_printf(out, "  %-58s %10" PRIu64 " tokens, %.2fx\n", changes[i].what, changes[i].answer.kv_cache_tokens,
-		                 changes[i].answer.max_concurrency);
+		kv_output_printf(out, "  %-58s %10" PRIu64 " tokens, %.2fx\n", changes[i].what,
+		                 changes[i].answer.kv_cache_tokens, changes[i].answer.max_concurrency);
 }
 
 static void print_notes(struct kv_output *out, const struct kv_size_report *r)

@@ -38,17 +38,27 @@ static const char *const units[] = {[KV_REPLAY_BLOCK] = "block", [KV_REPLAY_LEAF
 enum { OPTION_BLOCKS = 0x200, OPTION_EVICTION, OPTION_UNIT, OPTION_BLOCK_SIZE, OPTIONS_END };
 
 static const struct argp_option options[] = {
-	{.name = "blocks", .key = OPTION_BLOCKS, .arg = "N,...", .doc = "Sizes of the pool, in blocks; may be repeated"},
-	{.name = "eviction", .key = OPTION_EVICTION, .arg = "NAME[,param=value...]",
-	 .doc = "Eviction policy; may be repeated (default: lru)"},
-	{.name = "unit", .key = OPTION_UNIT, .arg = "block|leaf",
-	 .doc = "What may go: any block, or leaves of the prefix tree that the current prompt does not use (default: block)"},
-	{.name = "block-size", .key = OPTION_BLOCK_SIZE, .arg = "N",
-	 .doc = "Tokens of a block (default: the trace's block ids, or 16 where it has none)"},
-	{0}
+	{ .name = "blocks",
+	  .key = OPTION_BLOCKS,
+	  .arg = "N,...",
+	  .doc = "Sizes of the pool, in blocks; may be repeated" },
+	{ .name = "eviction",
+	  .key = OPTION_EVICTION,
+	  .arg = "NAME[,param=value...]",
+	  .doc = "Eviction policy; may be repeated (default: lru)" },
+	{ .name = "unit",
+	  .key = OPTION_UNIT,
+	  .arg = "block|leaf",
+	  .doc = "What may go: any block, or leaves of the prefix tree that the current prompt does not use "
+	         "(default: block)" },
+	{ .name = "block-size",
+	  .key = OPTION_BLOCK_SIZE,
+	  .arg = "N",
+	  .doc = "Tokens of a block (default: the trace's block ids, or 16 where it has none)" },
+	{ 0 }
 };
 
-/* --- arguments -------------------------------------------------------------------------------------------------------- */
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 static int add_sizes(struct arguments *a, const char *value, struct kv_error *err)
 {
@@ -123,7 +133,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
-/* --- answers ---------------------------------------------------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------------------------------------------ */
 
 static double share(uint64_t part, uint64_t whole)
 {
@@ -140,10 +150,13 @@ static void print_rows(struct kv_output *out, const struct row *rows, size_t cou
 		const struct kv_replay_sums *whole = &rows[i].result.whole;
 		const struct kv_replay_sums *half = &rows[i].result.second_half;
 
-		kv_output_printf(out, "%-24s%10" PRIu64 "  %15" PRIu64 "%8.2f%15" PRIu64 "%15" PRIu64 "  %15" PRIu64 "%8.2f%15" PRIu64
-		                 "\n", rows[i].eviction, rows[i].blocks, whole->hit_tokens,
-		                 100 * share(whole->hit_tokens, whole->tokens), whole->evicted_tokens, whole->evicted_blocks,
-		                 half->hit_tokens, 100 * share(half->hit_tokens, half->tokens), half->evicted_blocks);
+		kv_output_printf(out,
+		                 "%-24s%10" PRIu64 "  %15" PRIu64 "%8.2f%15" PRIu64 "%15" PRIu64 "  %15" PRIu64
+		                 "%8.2f%15" PRIu64 "\n",
+		                 rows[i].eviction, rows[i].blocks, whole->hit_tokens,
+		                 100 * share(whole->hit_tokens, whole->tokens), whole->evicted_tokens,
+		                 whole->evicted_blocks, half->hit_tokens, 100 * share(half->hit_tokens, half->tokens),
+		                 half->evicted_blocks);
 	}
 }
 
@@ -251,7 +264,10 @@ int kv_cli_trace_cache(int argc, char **argv)
 {
 	struct argp_child children[] = {{.argp = &kv_trace_file_argp}, {0}};
 	const struct argp argp = {
-		.options = options, .parser = parse_option, .args_doc = "FILE", .children = children,
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "FILE",
+		.children = children,
 		.doc = "Plays the prompts of a trace one after the other through a pool of blocks, without time, and counts what was "
 		       "hit and evicted: a curve over pool sizes and eviction policies from one reading of the trace.\n\n"
 		       "  kvsim trace cache trace.jsonl --blocks 1000,5000,20000 --eviction lru --eviction belady\v"

@@ -65,6 +65,7 @@ static void clear(struct buffer *buffer)
 
 /* --- ids that others refer to ------------------------------------------------------------------------------------- */
 
+
 static void remember_id(struct converter *self, const struct kv_row *row)
 {
 	size_t start = self->ids.length;
@@ -89,6 +90,7 @@ static const char *id_of(const struct converter *self, const struct kv_ids *by, 
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
+
 
 /* Writes the segment's name; false if it has none that can be written. */
 static bool append_name(struct converter *self, const struct kv_row *row, size_t at)
@@ -193,8 +195,8 @@ static void lay_out(struct kv_trace_layout *layout, unsigned flags)
 		add_columns(layout, KV_COLUMN_AFTER, KV_COLUMN_THINK);
 }
 
-/* The columns of a native file stay as they are. Rows that may be left out would change the default names of those after
- * them, so that names are written then. */
+/* The columns of a native file stay as they are. Rows that may be left out would change the default names of those
+ * after them, so that names are written then. */
 static void keep_columns(const struct converter *self, struct kv_trace_layout *layout, const struct kv_names *names)
 {
 	for (size_t i = 0; i < names->count; i++)
@@ -266,6 +268,7 @@ int kv_trace_file_convert(const char *path, const struct kv_trace_options *optio
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
+
 
 struct arguments {
 	struct kv_trace_file file;

@@ -109,6 +109,7 @@ uint64_t kv_trace_file_left_out(const struct kv_trace_counts *counts)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
+
 enum { LABEL_WIDTH = 24 };
 
 void kv_trace_file_print_count(struct kv_output *out, const char *label, uint64_t count)
@@ -172,6 +173,7 @@ void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
+
 
 void kv_trace_file_set_count(json_t *object, const char *key, uint64_t count)
 {

@@ -56,6 +56,7 @@ struct info {
 
 /* --- gathering ---------------------------------------------------------------------------------------------------- */
 
+
 static void info_init(struct info *info)
 {
 	*info = (struct info){
@@ -221,6 +222,7 @@ static int gather(struct info *info, struct kv_trace *trace, struct kv_error *er
 
 /* --- sums over all requests or the second half -------------------------------------------------------------------- */
 
+
 struct sums {
 	uint64_t prompt, hit, anywhere, ids, hit_ids, whole;
 	uint64_t blocks[BLOCK_SIZES], hit_blocks[BLOCK_SIZES];
@@ -257,6 +259,7 @@ static double share(uint64_t part, uint64_t whole)
 }
 
 /* --- printing ----------------------------------------------------------------------------------------------------- */
+
 
 static void set_real(json_t *object, const char *key, double value)
 {

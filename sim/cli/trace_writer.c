@@ -7,8 +7,8 @@
 #include "results/csv_text.h"
 
 static const char *const names[KV_COLUMNS] = {
-	"arrival_s", "request_id", "prompt_tokens", "output_tokens", "prompt", "content", "max_tokens", "tenant", "salt",
-	"adapter", "priority", "retrieval_s", "deadline_s", "after", "think_s"
+	"arrival_s", "request_id", "prompt_tokens", "output_tokens", "prompt",     "content", "max_tokens", "tenant",
+	"salt",      "adapter",    "priority",      "retrieval_s",   "deadline_s", "after",   "think_s"
 };
 
 void kv_trace_layout_add(struct kv_trace_layout *layout, enum kv_trace_column column)

@@ -20,11 +20,13 @@ static int check_name(const struct kv_variants *variants, const char *name, stru
 	if (length == 0 || length > KV_VARIANT_NAME_MAX || *name == '.' ||
 	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != length)
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "variant '%s': a name has 1 to %d letters, digits, '.', '_' and '-', not '.' first", name,
-		               KV_VARIANT_NAME_MAX);
+		               "variant '%s': a name has 1 to %d letters, digits, '.', '_' and '-', not '.' first",
+		               name, KV_VARIANT_NAME_MAX);
 	if (strncmp(name, "comparison.", 11) == 0 || strncmp(name, "manifest.", 9) == 0)
-		return kv_fail(err, KV_EXIT_USAGE, "variant '%s': its folder would stand in the way of a file of the comparison: "
-		               "choose another name", name);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "variant '%s': its folder would stand in the way of a file of the comparison: "
+		               "choose another name",
+		               name);
 	for (size_t i = 0; i < variants->count; i++)
 		if (strcmp(variants->item[i].name, name) == 0)
 			return kv_fail(err, KV_EXIT_USAGE, "variant '%s' is given twice: choose another name", name);
@@ -44,6 +46,7 @@ static struct kv_variant *add(struct kv_variants *variants, const struct kv_scen
 
 /* --- what a variant may change ------------------------------------------------------------------------------------ */
 
+
 static bool may_vary(const struct kv_key *key)
 {
 	static const char *const allowed[] = { "model", "hardware", "engine.", "policies.", "latency.",
@@ -62,12 +65,14 @@ static int check_keys(const struct kv_variant *variant, struct kv_error *err)
 
 	for (size_t i = 0; i < count; i++)
 		if (variant->scenario.settings[i].origin == KV_BY_VARIANT && !may_vary(&keys[i]))
-			return kv_fail(err, KV_EXIT_USAGE, "variant %s: %s cannot differ: all variants have the same workload, "
-			               "and their results lie in one folder", variant->name, keys[i].path);
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "variant %s: %s cannot differ: all variants have the same workload, "
+			               "and their results lie in one folder",
+			               variant->name, keys[i].path);
 	return 0;
 }
 
-/* --- "key=value,key=value" ----------------------------------------------------------------------------------------- */
+/* --- "key=value,key=value" ---------------------------------------------------------------------------------------- */
 
 /* By the last word of its path, if no other key has the same. */
 static const struct kv_key *find_last_word(const char *name)
@@ -123,8 +128,10 @@ static int fail_unknown_key(const char *name, const struct kv_policy *policy, st
 	if (nearest != NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "unknown key '%s': did you mean '%s'?", name, nearest);
 	if (policy != NULL)
-		return kv_fail(err, KV_EXIT_USAGE, "unknown key '%s', and no parameter of %s: kvsim list keys and kvsim list "
-		               "policies %s show the valid ones", name, policy->name, policy->name);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "unknown key '%s', and no parameter of %s: kvsim list keys and kvsim list "
+		               "policies %s show the valid ones",
+		               name, policy->name, policy->name);
 	return kv_fail(err, KV_EXIT_USAGE, "unknown key '%s': kvsim list keys shows the valid ones", name);
 }
 
@@ -195,7 +202,8 @@ static int set_pairs(struct kv_variant *variant, char *rest, struct kv_error *er
 	return check_keys(variant, err);
 }
 
-int kv_variants_add(struct kv_variants *variants, const struct kv_scenario *base, const char *text, struct kv_error *err)
+int kv_variants_add(struct kv_variants *variants, const struct kv_scenario *base, const char *text,
+                    struct kv_error *err)
 {
 	char *name = kv_strdup(text);
 	char *rest = strchr(name, ':');
@@ -209,7 +217,7 @@ int kv_variants_add(struct kv_variants *variants, const struct kv_scenario *base
 	return failed ? -1 : 0;
 }
 
-/* --- a file -------------------------------------------------------------------------------------------------------- */
+/* --- a file ------------------------------------------------------------------------------------------------------- */
 
 static int read_variants(struct kv_variants *variants, const struct kv_scenario *base, const struct kv_node *root,
                          struct kv_error *err)

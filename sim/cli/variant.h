@@ -19,10 +19,11 @@ struct kv_variants {
 	size_t count;
 };
 
-/* "NAME" or "NAME:key=value,key=value": keys are paths (policies.eviction) or the names of flags (eviction); what follows
- * a policy may be its parameters. A variant may change the engine, never the workload or where results go. Errors are
- * KV_EXIT_USAGE: bad or equal names, unknown keys, values that are not allowed. */
-int kv_variants_add(struct kv_variants *variants, const struct kv_scenario *base, const char *text, struct kv_error *err);
+/* "NAME" or "NAME:key=value,key=value": keys are paths (policies.eviction) or the names of flags (eviction); what
+ * follows a policy may be its parameters. A variant may change the engine, never the workload or where results go.
+ * Errors are KV_EXIT_USAGE: bad or equal names, unknown keys, values that are not allowed. */
+int kv_variants_add(struct kv_variants *variants, const struct kv_scenario *base, const char *text,
+                    struct kv_error *err);
 /* A YAML mapping of names, each to a mapping of scenario keys ({} = nothing differs). */
 int kv_variants_read(struct kv_variants *variants, const struct kv_scenario *base, const char *path,
                      struct kv_error *err);
