@@ -20,6 +20,7 @@ libkvsim_a_SOURCES += \
 	%D%/eviction/cost_aware.c \
 	%D%/eviction/fifo.c \
 	%D%/eviction/filo.c \
+	%D%/eviction/history.h \
 	%D%/eviction/lfu.c \
 	%D%/eviction/lru.c \
 	%D%/eviction/mru.c \

@@ -8,7 +8,7 @@
  * release call cost the same, so that the tail of a sequence goes first. */
 #include "config.h"
 
-#include "policies/policies.h"
+#include "policies/eviction/history.h"
 
 /* Of a block in a very short sequence. */
 #define UNIT_COST 1024
@@ -18,22 +18,10 @@ struct state {
 	int64_t age;
 };
 
-struct entry {
-	uint64_t hits;
-};
-
-static void hit(void *state, void *entry_state)
-{
-	struct entry *entry = entry_state;
-
-	(void)state;
-	entry->hits++;
-}
-
 static struct kv_rank release(void *state_, void *entry_state, const struct kv_release *call)
 {
 	const struct state *state = state_;
-	const struct entry *entry = entry_state;
+	const struct kv_hit_count *entry = entry_state;
 	uint64_t tokens = (uint64_t)call->blocks * call->block_size;
 	/* A token at depth d costs 1 + d / double_at; on average over the sequence d is half its length. */
 	uint64_t cost = UNIT_COST + UNIT_COST * tokens / (2 * state->double_at);
@@ -63,7 +51,7 @@ const struct kv_policy kv_eviction_cost_aware = {
 	.summary = "least prefill time saved per byte and second first",
 	.source = "GreedyDual-Size-Frequency (Cherkasova 1998) with prefill time as cost; compare Marconi",
 	.state_size = sizeof(struct state),
-	.entry_size = sizeof(struct entry),
+	.entry_size = sizeof(struct kv_hit_count),
 	.params = params,
-	.hooks.eviction = {.hit = hit, .release = release, .reach = reach},
+	.hooks.eviction = {.hit = kv_count_hit, .release = release, .reach = reach},
 };

@@ -1,20 +1,12 @@
 /* By first release: a hit does not save a block. */
 #include "config.h"
 
-#include "policies/policies.h"
+#include "policies/eviction/history.h"
 
-struct entry {
-	uint64_t first_release;  /* 0 = never released */
-};
-
-static struct kv_rank release(void *state, void *entry_state, const struct kv_release *call)
+static struct kv_rank release(void *state, void *entry, const struct kv_release *call)
 {
-	struct entry *entry = entry_state;
-
 	(void)state;
-	if (entry->first_release == 0)
-		entry->first_release = call->call;
-	return (struct kv_rank){(int64_t)entry->first_release, 0};
+	return (struct kv_rank){kv_note_first_release(entry, call), 0};
 }
 
 const struct kv_policy kv_eviction_fifo = {
@@ -22,6 +14,6 @@ const struct kv_policy kv_eviction_fifo = {
 	.name = "fifo",
 	.summary = "first released first, whatever was hit since",
 	.source = "first in, first out; textbook baseline",
-	.entry_size = sizeof(struct entry),
+	.entry_size = sizeof(struct kv_first_release),
 	.hooks.eviction = {.release = release},
 };

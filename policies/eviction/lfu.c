@@ -1,26 +1,14 @@
 /* By the number of admissions that hit the block, then last release. */
 #include "config.h"
 
-#include "policies/policies.h"
-
-struct entry {
-	int64_t hits;
-};
-
-static void hit(void *state, void *entry_state)
-{
-	struct entry *entry = entry_state;
-
-	(void)state;
-	entry->hits++;
-}
+#include "policies/eviction/history.h"
 
 static struct kv_rank release(void *state, void *entry_state, const struct kv_release *call)
 {
-	const struct entry *entry = entry_state;
+	const struct kv_hit_count *entry = entry_state;
 
 	(void)state;
-	return (struct kv_rank){entry->hits, (int64_t)call->call};
+	return (struct kv_rank){(int64_t)entry->hits, (int64_t)call->call};
 }
 
 const struct kv_policy kv_eviction_lfu = {
@@ -28,6 +16,6 @@ const struct kv_policy kv_eviction_lfu = {
 	.name = "lfu",
 	.summary = "fewest admissions that hit it first, then least recently released",
 	.source = "least frequently used; textbook baseline",
-	.entry_size = sizeof(struct entry),
-	.hooks.eviction = {.hit = hit, .release = release},
+	.entry_size = sizeof(struct kv_hit_count),
+	.hooks.eviction = {.hit = kv_count_hit, .release = release},
 };

@@ -2,28 +2,16 @@
  * within each. SGLang's key (hit count >= 2, last access), where the first use counts as a hit. */
 #include "config.h"
 
-#include "policies/policies.h"
+#include "policies/eviction/history.h"
 
 struct state {
 	uint64_t uses;
 };
 
-struct entry {
-	uint64_t hits;
-};
-
-static void hit(void *state, void *entry_state)
-{
-	struct entry *entry = entry_state;
-
-	(void)state;
-	entry->hits++;
-}
-
 static struct kv_rank release(void *state_, void *entry_state, const struct kv_release *call)
 {
 	const struct state *state = state_;
-	const struct entry *entry = entry_state;
+	const struct kv_hit_count *entry = entry_state;
 
 	return (struct kv_rank){entry->hits + 1 >= state->uses, (int64_t)call->call};
 }
@@ -40,7 +28,7 @@ const struct kv_policy kv_eviction_slru = {
 	.summary = "blocks used once first, least recently released first within each segment",
 	.source = "SGLang --radix-eviction-policy slru, by blocks",
 	.state_size = sizeof(struct state),
-	.entry_size = sizeof(struct entry),
+	.entry_size = sizeof(struct kv_hit_count),
 	.params = params,
-	.hooks.eviction = {.hit = hit, .release = release},
+	.hooks.eviction = {.hit = kv_count_hit, .release = release},
 };
