@@ -268,6 +268,7 @@ START_TEST(constants_stay_within_their_bounds)
 	ck_assert_int_eq(kv_calibrate(d->seen, d->count, &start, &fit, NULL, &err), 0);
 	ck_assert_double_le(fit.constants.ec, 1.1);
 	ck_assert_double_le(fit.constants.eb, 1.0);
+	ck_assert(fit.at_bound[KV_CONSTANT_EC] && !fit.at_bound[KV_CONSTANT_EL]);
 	ck_assert_double_ge(fit.constants.c0, 1e-6);
 	free(d);
 }

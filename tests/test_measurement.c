@@ -208,6 +208,7 @@ static const struct {
 	{"gpu,tp,model,time_ms,p_tok\nh100,1,m,9,1\n", "p_seq"},
 	{HEADER "b300,1\n", ":2: 2 cells; allowed: 14, as in the header"},
 	{HEADER, "no rows"},
+	{"gpu,tp,model,time_ms,tp\nh100,1,m,9,1\n", ":1: column tp stands twice"},
 	{HEADER "b300,1,\"m\"x,decode,2,2,8204,9,x,0,0,0,2,8204\n", "malformed quotes"},
 };
 

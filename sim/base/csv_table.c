@@ -78,15 +78,28 @@ static void take_row(struct reader *r)
 	t->lines[t->rows++] = r->row_line;
 }
 
+/* Which of two columns of one name counts, nobody can say. */
+static void take_header(struct reader *r)
+{
+	const struct kv_csv_table *t = r->table;
+
+	r->has_header = true;
+	for (size_t i = 1; i < t->columns && !r->failed; i++) {
+		r->failed = *t->names[i] && kv_csv_table_column(t, t->names[i]) < i;
+		if (r->failed)
+			kv_fail(r->err, KV_EXIT_DATA, "%s:%zu: column %s stands twice", t->path, r->row_line, t->names[i]);
+	}
+}
+
 static void on_row(int end, void *self)
 {
 	struct reader *r = self;
 
 	(void)end;
-	if (r->field > 0 && r->has_header && !r->failed)
+	if (r->field > 0 && !r->has_header)
+		take_header(r);
+	else if (r->field > 0 && !r->failed)
 		take_row(r);
-	if (r->field > 0)
-		r->has_header = true;
 	r->field = 0;
 }
 

@@ -212,15 +212,18 @@ static struct kv_measurements *read_log(const struct kv_calibrate_arguments *a, 
 	return NULL;
 }
 
-static struct kv_measurements *read_measurements(const struct kv_calibrate_arguments *a, const char *path,
-                                                 struct kv_error *err)
+static struct kv_measurements *read_measurements(const struct kv_calibrate_arguments *a,
+                                                 const struct kv_calibrate_source *source, struct kv_error *err)
 {
 	struct kv_row_filter filter = {.conditions = a->condition, .count = a->conditions};
 
-	return kv_is_iteration_log(path) ? read_log(a, path, err) : kv_measurements_read(path, &filter, err);
+	if (source->table)
+		return kv_measurements_of_table(source->table, &filter, err);
+	return kv_is_iteration_log(source->path) ? read_log(a, source->path, err)
+	                                         : kv_measurements_read(source->path, &filter, err);
 }
 
-static int load(const struct kv_calibrate_arguments *a, const char *path, const char *hardware,
+static int load(const struct kv_calibrate_arguments *a, const struct kv_calibrate_source *source, const char *hardware,
                 struct kv_calibrate_inputs *in, struct kv_error *err)
 {
 	struct kv_measured_options set_options = {.quantization = a->quantization, .kernel_times = a->kernel_times};
@@ -234,7 +237,7 @@ static int load(const struct kv_calibrate_arguments *a, const char *path, const 
 		return -1;
 	if (!in->engine->has_overheads)
 		return kv_fail(err, KV_EXIT_USAGE, "engine profile %s has no step times", in->engine->name);
-	in->measurements = read_measurements(a, path, err);
+	in->measurements = read_measurements(a, source, err);
 	if (!in->measurements)
 		return -1;
 	set_options.hardware = in->hardware;
@@ -242,11 +245,11 @@ static int load(const struct kv_calibrate_arguments *a, const char *path, const 
 	return kv_measured_set_build(&in->set, in->measurements, &set_options, err);
 }
 
-int kv_calibrate_load(const struct kv_calibrate_arguments *arguments, const char *path, const char *hardware,
-                      struct kv_calibrate_inputs *inputs, struct kv_error *err)
+int kv_calibrate_load(const struct kv_calibrate_arguments *arguments, const struct kv_calibrate_source *source,
+                      const char *hardware, struct kv_calibrate_inputs *inputs, struct kv_error *err)
 {
 	*inputs = (struct kv_calibrate_inputs){0};
-	if (load(arguments, path, hardware, inputs, err) == 0)
+	if (load(arguments, source, hardware, inputs, err) == 0)
 		return 0;
 	kv_calibrate_unload(inputs);
 	return -1;

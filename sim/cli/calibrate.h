@@ -46,9 +46,15 @@ struct kv_calibrate_inputs {
 	struct kv_measured_set set;
 };
 
-/* path: --data or --score. On failure nothing is left to free. */
-int kv_calibrate_load(const struct kv_calibrate_arguments *arguments, const char *path, const char *hardware,
-                      struct kv_calibrate_inputs *inputs, struct kv_error *err);
+/* --data or --score: a file, or the table that it held. */
+struct kv_calibrate_source {
+	const char *path;
+	const struct kv_csv_table *table;  /* NULL = not read yet, or no table */
+};
+
+/* On failure nothing is left to free. */
+int kv_calibrate_load(const struct kv_calibrate_arguments *arguments, const struct kv_calibrate_source *source,
+                      const char *hardware, struct kv_calibrate_inputs *inputs, struct kv_error *err);
 void kv_calibrate_unload(struct kv_calibrate_inputs *inputs);
 
 /* One line on stderr for every row that is not used. */

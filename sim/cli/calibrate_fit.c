@@ -213,6 +213,13 @@ static char *describe_row(const struct fitting *f, size_t usable)
 	return kv_strdup(text);
 }
 
+static const char *remark(const struct kv_fit *fit, enum kv_constant k)
+{
+	return fit->at_bound[k]    ? "  at its bound: your data ask for more"
+	       : !fit->informed[k] ? "  not informed by your data"
+	                           : "";
+}
+
 void kv_calibrate_print_constants(struct kv_output *out, const struct kv_latency_constants *start,
                                   const struct kv_fit *fit)
 {
@@ -222,7 +229,7 @@ void kv_calibrate_print_constants(struct kv_output *out, const struct kv_latency
 
 		kv_output_printf(out, "%-8s %10.4g %-3s %8.1f %10.4g%s\n", kv_constant_name(k),
 		                 kv_constant_get(&fit->constants, k) * scale, kv_constant_unit(k), 100 * fit->log_sd[k],
-		                 kv_constant_get(start, k) * scale, fit->informed[k] ? "" : "  not informed by your data");
+		                 kv_constant_get(start, k) * scale, remark(fit, k));
 	}
 	if (!fit->converged)
 		kv_output_text(out, "The fit did not settle: treat the constants as a guess.\n");
@@ -282,11 +289,12 @@ static json_t *constants_json(const struct fitting *f)
 	for (enum kv_constant k = 0; k < KV_CONSTANTS; k++) {
 		double scale = kv_constant_per_second(k);
 
-		json_array_append_new(array, json_pack("{ss sf ss sf sf sb}", "name", kv_constant_name(k), "value",
+		json_array_append_new(array, json_pack("{ss sf ss sf sf sb sb}", "name", kv_constant_name(k), "value",
 		                                       kv_constant_get(&f->fit.constants, k) * scale, "unit",
 		                                       kv_constant_unit(k), "standard_error_percent", 100 * f->fit.log_sd[k],
 		                                       "start", kv_constant_get(&f->start, k) * scale, "informed",
-		                                       (int)f->fit.informed[k]));
+		                                       (int)f->fit.informed[k], "at_bound",
+		                                       (int)f->fit.at_bound[k]));
 	}
 	return array;
 }
@@ -465,10 +473,11 @@ int kv_calibrate_fit(const struct kv_calibrate_arguments *arguments)
 {
 	struct fitting f = {.arguments = arguments};
 	const char *constants = arguments->start ? arguments->start : arguments->hardware;
+	struct kv_calibrate_source source = {.path = arguments->data};
 	struct kv_error err;
 	int failed;
 
-	if (kv_calibrate_load(arguments, arguments->data, constants, &f.in, &err))
+	if (kv_calibrate_load(arguments, &source, constants, &f.in, &err))
 		return kv_cli_fail(&err);
 	failed = fit_and_tell(&f, &err);
 	free(f.held_out);

@@ -56,13 +56,15 @@ static void fill_report(const struct kv_calibrate_inputs *in, struct kv_score_re
 		}
 }
 
-static int score_steps(const struct kv_calibrate_arguments *arguments, struct kv_error *err)
+static int score_steps(const struct kv_calibrate_arguments *arguments, const struct kv_csv_table *table,
+                       struct kv_error *err)
 {
+	struct kv_calibrate_source source = {.path = arguments->score, .table = table};
 	struct kv_calibrate_inputs in;
 	struct kv_score_report report;
 	int status;
 
-	if (kv_calibrate_load(arguments, arguments->score, arguments->hardware, &in, err))
+	if (kv_calibrate_load(arguments, &source, arguments->hardware, &in, err))
 		return err->status;
 	if (arguments->kernel_times)
 		leave_out_engine(&in);
@@ -91,7 +93,7 @@ int kv_calibrate_score(const struct kv_calibrate_arguments *arguments)
 	if (!kv_is_iteration_log(arguments->score) && (table = kv_csv_table_read(arguments->score, &err)) == NULL)
 		return kv_cli_fail(&err);
 	status = table && kv_is_served_table(table) ? kv_calibrate_score_served(arguments, table, &err)
-	                                   : score_steps(arguments, &err);
+	                                           : score_steps(arguments, table, &err);
 	kv_csv_table_free(table);
 	return status == KV_EXIT_OK || status == KV_EXIT_CHECK ? status : kv_cli_fail(&err);
 }

@@ -231,6 +231,7 @@ static void take_result(const struct problem *p, gsl_multifit_nlinear_workspace 
 	gsl_multifit_nlinear_covar(gsl_multifit_nlinear_jac(w), 0.0, covariance);
 	for (size_t k = 0; k < KV_CONSTANTS; k++) {
 		fit->log_sd[k] = sqrt(gsl_matrix_get(covariance, k, k));
+		fit->at_bound[k] = is_clamped(gsl_vector_get(gsl_multifit_nlinear_position(w), k), k);
 		fit->informed[k] = fit->log_sd[k] < UNINFORMED_SHARE * constants[k].prior_sd;
 	}
 	fit->iterations = gsl_multifit_nlinear_niter(w);

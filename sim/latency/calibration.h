@@ -45,6 +45,7 @@ struct kv_fit {
 	struct kv_latency_constants constants;  /* ea_half, large_message and overlap as they were at the start */
 	double log_sd[KV_CONSTANTS];            /* standard error of the logarithm of each */
 	bool informed[KV_CONSTANTS];            /* the rows narrowed the prior by more than a tenth */
+	bool at_bound[KV_CONSTANTS];            /* the rows ask for more than is allowed: no standard error then */
 	size_t iterations;
 	bool converged;
 };

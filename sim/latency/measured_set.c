@@ -114,12 +114,13 @@ static void without_communication(struct kv_roofline *roofline)
 	roofline->ring_token = 0.0;
 }
 
-static bool is_used(const struct kv_measurements *m, size_t configuration)
+/* The first usable row of a configuration; NULL if it has none. */
+static const struct kv_measurement *first_row(const struct kv_measurements *m, size_t configuration)
 {
 	for (size_t i = 0; i < m->rows; i++)
 		if (!m->row[i].problem && m->row[i].configuration == configuration)
-			return true;
-	return false;
+			return &m->row[i];
+	return NULL;
 }
 
 int kv_measured_set_build(struct kv_measured_set *set, const struct kv_measurements *measurements,
@@ -133,14 +134,15 @@ int kv_measured_set_build(struct kv_measured_set *set, const struct kv_measureme
 		.row = kv_calloc(measurements->rows, sizeof *set->row),
 	};
 	for (size_t c = 0; c < measurements->configurations; c++) {
+		const struct kv_measurement *first = first_row(measurements, c);
 		struct kv_roofline roofline;
 		uint64_t window;
 
-		if (!is_used(measurements, c))
+		if (!first)
 			continue;
 		if (join(set, c, options, &window, &roofline, err)) {
 			kv_measured_set_free(set);
-			return -1;
+			return kv_fail_in(err, "%s:%zu", measurements->path, first->line);
 		}
 		if (options->kernel_times)
 			without_communication(&roofline);

@@ -288,22 +288,25 @@ static int read_table(struct reading *r, const struct kv_row_filter *filter, str
 	return 0;
 }
 
+struct kv_measurements *kv_measurements_of_table(const struct kv_csv_table *table, const struct kv_row_filter *filter,
+                                                 struct kv_error *err)
+{
+	struct reading r = {.table = table, .out = kv_measurements_create(table->path)};
+
+	if (read_table(&r, filter, err) == 0)
+		return r.out;
+	kv_measurements_free(r.out);
+	return NULL;
+}
+
 struct kv_measurements *kv_measurements_read(const char *path, const struct kv_row_filter *filter,
                                              struct kv_error *err)
 {
 	struct kv_csv_table *table = kv_csv_table_read(path, err);
-	struct reading r = {.table = table};
-	int status;
+	struct kv_measurements *out = table ? kv_measurements_of_table(table, filter, err) : NULL;
 
-	if (!table)
-		return NULL;
-	r.out = kv_measurements_create(path);
-	status = read_table(&r, filter, err);
 	kv_csv_table_free(table);
-	if (status == 0)
-		return r.out;
-	kv_measurements_free(r.out);
-	return NULL;
+	return out;
 }
 
 void kv_measurements_free(struct kv_measurements *measurements)

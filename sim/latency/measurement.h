@@ -52,6 +52,9 @@ struct kv_measurements {
 /* NULL with err filled: the file or its columns cannot be used, no row passes the filter. */
 struct kv_measurements *kv_measurements_read(const char *path, const struct kv_row_filter *filter,
                                              struct kv_error *err);
+/* The same of a table that was read already; it stays the caller's. */
+struct kv_measurements *kv_measurements_of_table(const struct kv_csv_table *table, const struct kv_row_filter *filter,
+                                                 struct kv_error *err);
 /* The same from another source than CSV: an empty list, to which rows are added. The row's configuration and shape are
  * found by the list, which also refuses what cannot be and what stands there already. */
 struct kv_measurements *kv_measurements_create(const char *path);

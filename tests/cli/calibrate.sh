@@ -61,6 +61,10 @@ report "$(grep -e efficiency -e overheads "$scratch/bad.yaml" >"$scratch/x"
 	grep -e efficiency -e overheads "$scratch/measured.yaml" | cmp -s - "$scratch/x"; echo $?)" \
 	'bad rows do not move the constants'
 
+(cd "$scratch" && "$kvsim" calibrate --score - --hardware measured.yaml <eight.csv) >"$scratch/piped" 2>&1
+run calibrate --score eight.csv --hardware measured.yaml
+report "$(cmp -s "$scratch/piped" "$scratch/out"; echo $?)" 'measurements may come from standard input'
+
 run calibrate --score bad.csv --hardware measured.yaml
 for text in '10: not used: time_ms: 0' '13: not used: time_ms: 9800' '14: not used: time_ms: 0.0098' \
 	'15: not used: time_ms: 2.5, but the data sheet allows' '16: not used: the same as line 2'; do
