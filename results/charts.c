@@ -115,6 +115,10 @@ static void write_timeline(struct kv_json *json, const struct kv_charts *charts)
 	write_level_group(json, charts, "min", MINIMUM);
 	write_level_group(json, charts, "max", MAXIMUM);
 	write_bound(json, charts);
+	if (charts->summary->levels.max[KV_LEVEL_HOST] > 0) {
+		write_level(json, charts, "host_blocks", KV_LEVEL_HOST, MEAN);
+		write_level(json, charts, "swapped", KV_LEVEL_SWAPPED, MEAN);
+	}
 	write_rates(json, charts);
 	kv_json_end_object(json);
 }

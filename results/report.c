@@ -466,7 +466,7 @@ static void put_chart(struct kv_output *out, const char *id, const char *title, 
 	                 title, text, id, id, title, text);
 }
 
-static void put_charts(struct kv_output *out)
+static void put_charts(struct kv_output *out, const json_t *facts)
 {
 	begin_section(out, "charts", "Charts");
 	kv_output_text(
@@ -489,6 +489,8 @@ static void put_charts(struct kv_output *out)
 	          "Share of the time in which the head of the queue lacked each resource.");
 	put_chart(out, "tokens", "Tokens computed a second", "Prefill and decode tokens.");
 	put_chart(out, "pressure", "Evicted blocks and preemptions a second", "Memory pressure.");
+	if (kv_facts_number(facts, "kvsim/swap/peak_blocks") > 0)
+		put_chart(out, "host", "Swapped out to host memory", "Blocks of host memory in use, and the requests that hold them.");
 	put_chart(out, "hits", "Prefix cache", "Prompt tokens looked up and hit, a second.");
 	put_chart(out, "ttft-time", "Time to first token by arrival",
 	          "Mean parts, stacked, of requests that arrived in each interval.");
@@ -810,7 +812,7 @@ void kv_report_begin(const json_t *facts, const json_t *manifest, struct kv_outp
 	put_head(out, facts, manifest);
 	put_verdict(out, facts);
 	put_numbers(out, facts);
-	put_charts(out);
+	put_charts(out, facts);
 	put_who(out, facts);
 	put_basis(out, facts, manifest);
 	kv_output_text(out, "</main>\n");

@@ -150,6 +150,9 @@
 		time("pressure", s([r.evicted_blocks, r.preemptions]), [named("evicted blocks", "one"), named("preemptions", "two")], {
 			more: total(r.preemptions) > 0 ? { series: { preemptions: { axis: "y2" } } } : {}
 		});
+		if (t.host_blocks)
+			time("host", s([t.host_blocks, t.swapped]), [named("blocks", "one"), named("requests", "two")],
+				{ more: { series: { requests: { axis: "y2" } } } });
 		time("hits", s([r.queried_tokens, r.hit_tokens]), [named("looked up", "six"), named("hit", "three")], {});
 	}
 
