@@ -150,8 +150,16 @@ struct kv_preemption_hooks {
 	bool (*swaps)(const void *state);
 };
 
+enum kv_prefix_form {
+	KV_PREFIX_NONE,
+	KV_PREFIX_CHAIN,  /* full blocks are registered when they are scheduled, and looked up by their hash chain */
+	KV_PREFIX_RADIX   /* pages of computed tokens lie in a tree of token sequences, and leaves of it go as a whole */
+};
+
 struct kv_prefix_hooks {
-	bool enabled;  /* full blocks are registered and looked up by their hash chain */
+	enum kv_prefix_form form;
+	/* Tokens of a block that the policy wants, 0 = the engine's. May be NULL. */
+	uint32_t (*block_tokens)(const void *state);
 };
 
 /* Most orders that an eviction policy may keep apart, and most places at which it may have a release call cut. */
@@ -174,6 +182,13 @@ struct kv_release {
 	uint32_t weight;         /* blocks */
 	uint64_t next_use;       /* number of the next request that uses it, from 1; 0 = none: told to oracles only */
 	uint32_t ghost;          /* at its first release: 1 + the queue that its content was last evicted from; 0 = none known */
+};
+
+/* A leaf of a tree of token sequences. Times are readings of a logical clock, no two leaves have the same. */
+struct kv_leaf_view {
+	uint64_t created, accessed;
+	uint64_t hits;     /* requests that stored it or something behind it */
+	int64_t priority;  /* the largest of these; larger is kept longer */
 };
 
 enum kv_due { KV_DUE_NOT, KV_DUE_DROP, KV_DUE_MOVE };
@@ -209,6 +224,10 @@ struct kv_eviction_hooks {
 	/* Content evicted from these queues (bits) is remembered; the oldest is forgotten beyond ghost_blocks. */
 	unsigned ghost_queues;
 	uint64_t (*ghost_blocks)(const void *state, uint64_t pool);
+	/* Order among leaves that go as a whole, the smallest first, in place of all other hooks. NULL: it does not go with prefix
+	 * policies that evict so. */
+	struct kv_rank (*leaf)(const void *state, const struct kv_leaf_view *leaf);
+	bool leaf_takes_none;  /* parameters do not matter to it */
 	/* Content that would be the first to go is not stored. Of oracles, which only a replay of the cache alone can serve. */
 	bool refuses;
 };

@@ -18,6 +18,7 @@ liboracle_a_SOURCES = \
 	%D%/oracle/list.h \
 	%D%/oracle/oracle.c %D%/oracle/oracle.h \
 	%D%/oracle/radix.c %D%/oracle/radix.h \
+	%D%/oracle/tree.c %D%/oracle/tree.h \
 	%D%/random_workload.c %D%/random_workload.h \
 	%D%/run_log.c %D%/run_log.h \
 	%D%/workload.c %D%/workload.h
@@ -70,6 +71,7 @@ test_differential_SOURCES = %D%/test_differential.c
 EXTRA_DIST += \
 	%D%/data/scenarios/a.json \
 	%D%/data/scenarios/c.json \
+	%D%/data/scenarios/g.json \
 	%D%/data/scenarios/h.json \
 	%D%/data/scenarios/p.json \
 	%D%/data/scenarios/s.json \
@@ -116,6 +118,9 @@ test_partial_blocks_SOURCES = %D%/test_partial_blocks.c %D%/support.h
 
 KV_CHECK_TESTS += test_radix
 test_radix_SOURCES = %D%/test_radix.c %D%/support.h
+
+KV_CHECK_TESTS += test_unbounded
+test_unbounded_SOURCES = %D%/test_unbounded.c %D%/support.h
 
 KV_CHECK_TESTS += test_guide
 test_guide_SOURCES = %D%/test_guide.c %D%/support.h

@@ -126,7 +126,18 @@ static void choose_scheduling(struct plan *plan)
 		set_random_policy(plan, KV_POLICY_SCHEDULING);
 }
 
-/* Contiguous allocation goes with prefix none and one group of full attention. */
+/* A tree whose leaves go as a whole takes blocks on demand and an order among leaves. */
+static void choose_radix(struct plan *plan)
+{
+	static const char *const orders[] = {
+		"lru", "lru", "lfu", "fifo", "mru", "filo", "slru", "slru,uses=3", "priority"
+	};
+
+	test_workload_set_policy(plan->workload, KV_POLICY_ALLOCATION, "paged");
+	test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "radix");
+	test_workload_set_policy(plan->workload, KV_POLICY_EVICTION, orders[between(plan, 0, sizeof orders / sizeof *orders - 1)]);
+}
+
 static void choose_policies(struct plan *plan)
 {
 	if (chance(plan, 60))
@@ -143,6 +154,8 @@ static void choose_policies(struct plan *plan)
 		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
 	if (chance(plan, 20))
 		set_random_policy(plan, KV_POLICY_ALLOCATION);
+	if (chance(plan, 25))
+		choose_radix(plan);
 }
 
 static bool is_contiguous(const struct test_workload *workload)
@@ -160,6 +173,11 @@ static bool is_plain(const struct test_workload *workload)
 	for (uint32_t g = 0; g < workload->config.groups; g++)
 		plain &= workload->config.group[g].kind != KV_GROUP_SLIDING_WINDOW;
 	return plain;
+}
+
+static bool has_tree(const struct test_workload *workload)
+{
+	return strcmp(workload->policy[KV_POLICY_PREFIX], "radix") == 0;
 }
 
 static void set_group(struct plan *plan, uint32_t group, enum kv_group_kind kind, uint32_t window)
@@ -278,8 +296,9 @@ static void choose_deployment(struct plan *plan)
 	plan->typical = config->block_size * between(plan, 1, 12) + between(plan, 0, 3);
 	choose_policies(plan);
 	choose_groups(plan);
-	if (is_contiguous(plan->workload)) {
+	if (is_contiguous(plan->workload))
 		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
+	if (is_contiguous(plan->workload) || has_tree(plan->workload)) {
 		config->groups = 1;
 		set_group(plan, 0, KV_GROUP_FULL, 0);
 	}

@@ -17,31 +17,30 @@
 struct tree {
 	const char *name;
 	bool is_oracle;
+	struct kv_policy_use eviction;
 	struct kv_radix radix;
 	struct oracle_radix oracle;
 	uint32_t locked[LOCKS_MAX];
 	struct oracle_radix_node *oracle_locked[LOCKS_MAX];
 };
 
-static const char *const strategies[KV_RADIX_STRATEGIES] = {"lru", "lfu", "fifo", "mru", "filo", "slru", "priority"};
-
 static void open_tree(struct tree *tree, json_t *record)
 {
 	uint32_t page_size = (uint32_t)json_integer_value(json_object_get(record, "page_size"));
 	const char *strategy = json_string_value(json_object_get(record, "eviction"));
-	int chosen = 0;
+	struct kv_error err;
+	int failed = kv_policy_parse(KV_POLICY_EVICTION, strategy, &tree->eviction, &err);
 
-	while (chosen < KV_RADIX_STRATEGIES && strcmp(strategies[chosen], strategy) != 0)
-		chosen++;
-	KV_ASSERT(chosen < KV_RADIX_STRATEGIES, "unknown eviction %s", strategy);
-	kv_radix_init(&tree->radix, page_size, (enum kv_radix_strategy)chosen);
-	oracle_radix_init(&tree->oracle, page_size, strategy);
+	KV_ASSERT(!failed && tree->eviction.policy->hooks.eviction.leaf != NULL, "unknown eviction %s", strategy);
+	kv_radix_init(&tree->radix, page_size, &tree->eviction);
+	oracle_radix_init(&tree->oracle, page_size, &tree->eviction);
 }
 
 static void close_tree(struct tree *tree)
 {
 	kv_radix_fini(&tree->radix);
 	oracle_radix_fini(&tree->oracle);
+	kv_policy_use_fini(&tree->eviction);
 }
 
 static uint32_t read_key(json_t *op, struct kv_segment *key)
@@ -61,11 +60,33 @@ static uint32_t read_key(json_t *op, struct kv_segment *key)
 	return segments;
 }
 
-static uint64_t match(struct tree *tree, const struct kv_segment *key, uint32_t segments, size_t lock)
+static uint64_t match(struct tree *tree, const struct kv_radix_key *key, size_t lock)
 {
+	struct oracle_radix_text text = {0};
+	struct oracle_token *tokens = oracle_radix_spell_out(key->segment, key->segments, &text.count);
+	uint64_t found;
+
 	KV_ASSERT(lock < LOCKS_MAX, "lock %zu", lock);
-	return tree->is_oracle ? oracle_radix_match(&tree->oracle, key, segments, &tree->oracle_locked[lock]) :
-	                         kv_radix_match(&tree->radix, key, segments, &tree->locked[lock]);
+	text.tokens = tokens;
+	found = tree->is_oracle ? oracle_radix_match(&tree->oracle, &text, &tree->oracle_locked[lock]) :
+	                          kv_radix_match(&tree->radix, key, &tree->locked[lock]);
+	free(tokens);
+	return found;
+}
+
+static uint64_t insert(struct tree *tree, const struct kv_radix_key *key, int64_t priority)
+{
+	struct oracle_radix_text text = {0};
+	struct oracle_token *tokens = oracle_radix_spell_out(key->segment, key->segments, &text.count);
+	struct oracle_radix_node *oracle_end;
+	uint32_t end;
+	uint64_t found;
+
+	text.tokens = tokens;
+	found = tree->is_oracle ? oracle_radix_insert(&tree->oracle, &text, priority, true, &oracle_end) :
+	                          kv_radix_insert(&tree->radix, key, priority, true, &end);
+	free(tokens);
+	return found;
 }
 
 static void lock(struct tree *tree, size_t handle)
@@ -73,7 +94,7 @@ static void lock(struct tree *tree, size_t handle)
 	if (tree->is_oracle)
 		oracle_radix_lock(tree->oracle_locked[handle]);
 	else
-		kv_radix_lock(&tree->radix, tree->locked[handle]);
+		kv_radix_lock(&tree->radix, tree->locked[handle], KV_RADIX_ROOT);
 }
 
 static void unlock(struct tree *tree, size_t handle)
@@ -87,25 +108,24 @@ static void unlock(struct tree *tree, size_t handle)
 /* The name of what the operation returned, NULL = nothing. */
 static const char *play(struct tree *tree, json_t *op, uint64_t *result)
 {
-	struct kv_segment key[SEGMENTS_MAX];
-	uint32_t segments = read_key(op, key);
+	struct kv_segment segment[SEGMENTS_MAX];
+	struct kv_radix_key key = {.segment = segment, .segments = read_key(op, segment)};
 	const char *kind = json_string_value(json_object_get(op, "op"));
 	size_t handle = (size_t)json_integer_value(json_object_get(op, "lock"));
 	uint64_t tokens = (uint64_t)json_integer_value(json_object_get(op, "tokens"));
 	int64_t priority = json_integer_value(json_object_get(op, "priority"));
 
 	if (strcmp(kind, "match") == 0) {
-		*result = match(tree, key, segments, LOCKS_MAX - 1);
+		*result = match(tree, &key, LOCKS_MAX - 1);
 		return "matched";
 	}
 	if (strcmp(kind, "lock") == 0) {
-		*result = match(tree, key, segments, handle);
+		*result = match(tree, &key, handle);
 		lock(tree, handle);
 		return "matched";
 	}
 	if (strcmp(kind, "insert") == 0) {
-		*result = tree->is_oracle ? oracle_radix_insert(&tree->oracle, key, segments, priority) :
-		                            kv_radix_insert(&tree->radix, key, segments, priority);
+		*result = insert(tree, &key, priority);
 		return "existing";
 	}
 	if (strcmp(kind, "evict") == 0) {

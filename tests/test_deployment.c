@@ -108,6 +108,16 @@ START_TEST(reserving_the_whole_context_is_told)
 }
 END_TEST
 
+START_TEST(a_page_is_a_block)
+{
+	ck_assert_int_eq(build("model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix,page=4"), 0);
+	ck_assert_uint_eq(deployment.config.block_size, 4);
+	kv_deployment_fini(&deployment);
+	ck_assert_int_eq(build("model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix"), 0);
+	ck_assert_uint_eq(deployment.config.block_size, 16);
+}
+END_TEST
+
 START_TEST(oracles_are_marked)
 {
 	ck_assert_int_eq(build("model=llama-3.1-8b hardware=h100-sxm workload.default_max_tokens=output"), 0);
@@ -163,6 +173,20 @@ static const struct {
 	  "allocation contiguous-max does not go with this model: a contiguous piece holds a whole context, and this "
 	  "model's "
 	  "windowed layers do not keep theirs: choose one that takes blocks on demand" },
+	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix policies.eviction=arc", KV_EXIT_USAGE,
+	  "eviction arc does not go with prefix radix, which evicts whole leaves of its tree: choose one that orders leaves "
+	  "(lru, fifo, lfu, mru, filo, slru, priority)" },
+	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix policies.eviction=priority,decode=9", KV_EXIT_USAGE,
+	  "eviction priority does not go with prefix radix: its parameters order blocks, and leaves of a tree go by the "
+	  "priority of their requests: leave them out" },
+	{ "model=gemma-3-27b hardware=h200 policies.prefix=radix", KV_EXIT_USAGE,
+	  "prefix radix does not go with this model: its tree holds whole contexts of one kind of layers: choose "
+	  "block-hash" },
+	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix,page=4 engine.block_size=8", KV_EXIT_USAGE,
+	  "prefix radix,page=4: a page is a block, and engine.block_size is given as 8: give one of them" },
+	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix policies.allocation=contiguous-max", KV_EXIT_USAGE,
+	  "allocation contiguous-max does not go with prefix radix: a contiguous piece belongs to one request and cannot "
+	  "share blocks with another: add --no-enable-prefix-caching" },
 	{ "model=llama-3.1-8b hardware=h100-sxm engine.dtype=fp8", KV_EXIT_USAGE,
 	  "--set engine.dtype: unknown type 'fp8': valid are auto, bfloat16, float16, float32" },
 };
@@ -196,6 +220,7 @@ int main(void)
 	tcase_add_test(tc, windowed_groups_are_capped_by_window_and_tokens_in_flight);
 	tcase_add_test(tc, without_chunked_prefill_a_step_takes_any_prompt);
 	tcase_add_test(tc, what_a_real_engine_would_not_allow_is_a_warning);
+	tcase_add_test(tc, a_page_is_a_block);
 	tcase_add_test(tc, oracles_are_marked);
 	tcase_add_test(tc, reserving_the_whole_context_is_told);
 	tcase_add_test(tc, older_releases_start_with_any_override);

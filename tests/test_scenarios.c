@@ -204,7 +204,7 @@ static unsigned run_file(const char *folder, const char *name, unsigned *number)
 
 int main(void)
 {
-	static const char *const files[] = {"v.json", "h.json", "s.json", "c.json", "a.json", "t.json", "p.json"};
+	static const char *const files[] = {"v.json", "g.json", "h.json", "s.json", "c.json", "a.json", "t.json", "p.json"};
 	const char *folder = getenv("srcdir");
 	unsigned number = 0, failed = 0;
 

@@ -9,11 +9,17 @@ static struct kv_rank release(void *state, void *entry, const struct kv_release 
 	return (struct kv_rank){-kv_note_first_release(entry, call), 0};
 }
 
+static struct kv_rank leaf(const void *state, const struct kv_leaf_view *view)
+{
+	(void)state;
+	return (struct kv_rank){-(int64_t)view->created, 0};
+}
+
 const struct kv_policy kv_eviction_filo = {
 	.kind = KV_POLICY_EVICTION,
 	.name = "filo",
 	.summary = "last first-released first, whatever was hit since",
 	.source = "SGLang --radix-eviction-policy filo, by blocks",
 	.entry_size = sizeof(struct kv_first_release),
-	.hooks.eviction = {.release = release},
+	.hooks.eviction = {.release = release, .leaf = leaf},
 };

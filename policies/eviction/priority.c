@@ -82,6 +82,12 @@ static enum kv_due due(void *state_, void *entry_state, kv_time now, struct kv_r
 	return KV_DUE_MOVE;
 }
 
+static struct kv_rank leaf(const void *state, const struct kv_leaf_view *view)
+{
+	(void)state;
+	return (struct kv_rank){view->priority, (int64_t)view->accessed};
+}
+
 #define PRIORITY(name, range, help) \
 	{name, KV_PARAM_UINT, offsetof(struct state, priority) + (range) * sizeof(uint64_t), 0, 100, "35", "", help}
 #define DURATION(name, range, help) \
@@ -108,5 +114,6 @@ const struct kv_policy kv_eviction_priority = {
 	.state_size = sizeof(struct state),
 	.entry_size = sizeof(struct entry),
 	.params = params,
-	.hooks.eviction = {.release = release, .cut = cut, .queues = QUEUES, .queue = queue_of, .due = due},
+	.hooks.eviction = {.release = release, .cut = cut, .queues = QUEUES, .queue = queue_of, .due = due, .leaf = leaf,
+	                   .leaf_takes_none = true},
 };

@@ -16,6 +16,13 @@ static struct kv_rank release(void *state_, void *entry_state, const struct kv_r
 	return (struct kv_rank){entry->hits + 1 >= state->uses, (int64_t)call->call};
 }
 
+static struct kv_rank leaf(const void *state_, const struct kv_leaf_view *view)
+{
+	const struct state *state = state_;
+
+	return (struct kv_rank){view->hits >= state->uses, (int64_t)view->accessed};
+}
+
 static const struct kv_param params[] = {
 	{"uses", KV_PARAM_UINT, offsetof(struct state, uses), 2, 1e9, "2", "uses",
 	 "uses that protect a block, the first included"},
@@ -30,5 +37,5 @@ const struct kv_policy kv_eviction_slru = {
 	.state_size = sizeof(struct state),
 	.entry_size = sizeof(struct kv_hit_count),
 	.params = params,
-	.hooks.eviction = {.hit = kv_count_hit, .release = release},
+	.hooks.eviction = {.hit = kv_count_hit, .release = release, .leaf = leaf},
 };

@@ -8,5 +8,5 @@ const struct kv_policy kv_prefix_block_hash = {
 	.name = "block-hash",
 	.summary = "whole blocks of equal prefix and key are reused",
 	.source = "vLLM V1, --enable-prefix-caching",
-	.hooks.prefix = {.enabled = true},
+	.hooks.prefix = {.form = KV_PREFIX_CHAIN},
 };

@@ -8,5 +8,5 @@ const struct kv_policy kv_prefix_none = {
 	.name = "none",
 	.summary = "no reuse between requests",
 	.source = "vLLM V1, --no-enable-prefix-caching",
-	.hooks.prefix = {.enabled = false},
+	.hooks.prefix = {.form = KV_PREFIX_NONE},
 };

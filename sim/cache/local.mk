@@ -3,6 +3,7 @@ libkvsim_a_SOURCES += \
 	%D%/block_trace.c %D%/block_trace.h \
 	%D%/buddy.c %D%/buddy.h \
 	%D%/cache.c %D%/cache.h \
+	%D%/cache_count.c %D%/cache_count.h \
 	%D%/cache_replay.c %D%/cache_replay.h \
 	%D%/content.c %D%/content.h \
 	%D%/eviction_order.c %D%/eviction_order.h \

@@ -10,6 +10,7 @@ struct kv_hit {
 	uint32_t full_blocks;          /* matched by the full-attention groups alone; = blocks if there are none */
 	uint32_t from[KV_MAX_GROUPS];  /* a windowed group pins [from, blocks) only */
 	uint64_t evictable;            /* of the blocks it would pin, all groups */
+	bool recomputes;               /* trees only: the next block is there too, and ends with the last token */
 };
 
 /* The longest prefix of at most `limit` blocks that is reusable in all groups (engine-semantics 1.4, 1.9). */

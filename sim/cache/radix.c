@@ -20,9 +20,9 @@ struct cursor {
 	uint32_t at, offset;
 };
 
-void kv_radix_init(struct kv_radix *radix, uint32_t page_size, enum kv_radix_strategy strategy)
+void kv_radix_init(struct kv_radix *radix, uint32_t page_size, const struct kv_policy_use *eviction)
 {
-	*radix = (struct kv_radix){.page_size = page_size, .strategy = strategy, .free_node = NONE, .slots = FIRST_SLOTS};
+	*radix = (struct kv_radix){.page_size = page_size, .eviction = eviction, .free_node = NONE, .slots = FIRST_SLOTS};
 	radix->node = kv_grow(NULL, &radix->capacity, 64, sizeof *radix->node);
 	radix->used = 1;
 	radix->node[KV_RADIX_ROOT] = (struct kv_radix_node){.parent = NONE, .locks = 1};
@@ -43,20 +43,21 @@ void kv_radix_fini(struct kv_radix *radix)
 /* --- pieces ----------------------------------------------------------------------------------------------------------- */
 
 /* The key cut to whole pages, as radix->key. Returns its tokens. */
-static uint32_t load_key(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, struct cursor *cursor)
+static uint32_t load_key(struct kv_radix *radix, const struct kv_radix_key *key, struct cursor *cursor)
 {
 	uint64_t tokens = 0;
 	uint64_t taken = 0;
 
-	for (uint32_t i = 0; i < segments; i++)
-		tokens += key[i].length;
+	for (uint32_t i = 0; i < key->segments; i++)
+		tokens += key->segment[i].length;
 	tokens -= tokens % radix->page_size;
-	radix->key = kv_grow(radix->key, &radix->key_capacity, segments, sizeof *radix->key);
+	radix->key = kv_grow(radix->key, &radix->key_capacity, key->segments, sizeof *radix->key);
 	*cursor = (struct cursor){.piece = radix->key};
-	for (uint32_t i = 0; i < segments && taken < tokens; i++) {
-		uint32_t length = (uint32_t)kv_min(key[i].length, tokens - taken);
+	for (uint32_t i = 0; taken < tokens; i++) {
+		const struct kv_segment *segment = &key->segment[i];
+		uint32_t length = (uint32_t)kv_min(segment->length, tokens - taken);
 
-		radix->key[cursor->pieces++] = (struct kv_radix_piece){key[i].stream, key[i].kind, 0, length};
+		radix->key[cursor->pieces++] = (struct kv_radix_piece){segment->stream, segment->kind, 0, length};
 		taken += length;
 	}
 	return (uint32_t)tokens;
@@ -139,9 +140,9 @@ static uint32_t copy_pieces(struct cursor cursor, uint32_t tokens, struct kv_rad
 
 /* --- the index of children: by parent and first page ------------------------------------------------------------------- */
 
-static uint64_t page_hash(uint32_t parent, struct cursor cursor, uint32_t page_size)
+static uint64_t page_hash(uint64_t space, uint32_t parent, struct cursor cursor, uint32_t page_size)
 {
-	uint64_t hash = parent;
+	uint64_t hash = space + parent;
 
 	while (page_size > 0) {
 		struct kv_radix_piece rest = rest_of(&cursor);
@@ -192,7 +193,7 @@ static void index_node(struct kv_radix *radix, uint32_t n)
 
 	if (radix->indexed++ >= radix->slots)
 		grow_index(radix);
-	node->page = page_hash(node->parent, cursor_of(node), radix->page_size);
+	node->page = page_hash(node->space, node->parent, cursor_of(node), radix->page_size);
 	link_node(radix, n);
 }
 
@@ -207,14 +208,15 @@ static void unindex_node(struct kv_radix *radix, uint32_t n)
 }
 
 /* The child that begins with the page at the cursor; *common = tokens that they share, by whole pages. */
-static uint32_t find_child(const struct kv_radix *radix, uint32_t parent, struct cursor cursor, uint32_t *common)
+static uint32_t find_child(const struct kv_radix *radix, uint64_t space, uint32_t parent, struct cursor cursor,
+                           uint32_t *common)
 {
-	uint64_t page = page_hash(parent, cursor, radix->page_size);
+	uint64_t page = page_hash(space, parent, cursor, radix->page_size);
 
 	for (uint32_t n = *slot_of(radix, page); n != NONE; n = radix->node[n].next) {
 		const struct kv_radix_node *node = &radix->node[n];
 
-		if (node->page != page || node->parent != parent)
+		if (node->page != page || node->parent != parent || node->space != space)
 			continue;
 		*common = common_tokens(cursor, cursor_of(node));
 		*common -= *common % radix->page_size;
@@ -229,19 +231,12 @@ static uint32_t find_child(const struct kv_radix *radix, uint32_t parent, struct
 static struct kv_heap_entry leaf_key(const struct kv_radix *radix, uint32_t n)
 {
 	const struct kv_radix_node *node = &radix->node[n];
-	int64_t accessed = (int64_t)node->accessed;
-	struct kv_heap_entry key = {.primary = accessed, .sequence = n, .payload = n};
+	struct kv_leaf_view view = {
+		.created = node->created, .accessed = node->accessed, .hits = node->hits, .priority = node->priority
+	};
+	struct kv_rank rank = radix->eviction->policy->hooks.eviction.leaf(radix->eviction->state, &view);
 
-	switch (radix->strategy) {
-	case KV_RADIX_LFU: key.primary = (int64_t)node->hits; key.secondary = accessed; break;
-	case KV_RADIX_FIFO: key.primary = (int64_t)node->created; break;
-	case KV_RADIX_MRU: key.primary = -accessed; break;
-	case KV_RADIX_FILO: key.primary = -(int64_t)node->created; break;
-	case KV_RADIX_SLRU: key.primary = node->hits >= 2; key.secondary = accessed; break;
-	case KV_RADIX_PRIORITY: key.primary = node->priority; key.secondary = accessed; break;
-	default: break;
-	}
-	return key;
+	return (struct kv_heap_entry){.primary = rank.primary, .secondary = rank.secondary, .sequence = n, .payload = n};
 }
 
 static bool is_open_leaf(const struct kv_radix *radix, uint32_t n)
@@ -249,11 +244,23 @@ static bool is_open_leaf(const struct kv_radix *radix, uint32_t n)
 	return n != KV_RADIX_ROOT && radix->node[n].tokens > 0 && radix->node[n].children == 0 && radix->node[n].locks == 0;
 }
 
+/* Stale entries go when they are as many as all nodes could make. */
+static void sweep_leaves(struct kv_radix *radix)
+{
+	radix->leaves.count = 0;
+	for (uint32_t n = 0; n < radix->used; n++)
+		if (is_open_leaf(radix, n))
+			kv_heap_push(&radix->leaves, leaf_key(radix, n));
+}
+
 /* After anything that its key depends on has changed, or it has become a leaf or unlocked. */
 static void note_leaf(struct kv_radix *radix, uint32_t n)
 {
-	if (is_open_leaf(radix, n))
-		kv_heap_push(&radix->leaves, leaf_key(radix, n));
+	if (!is_open_leaf(radix, n))
+		return;
+	kv_heap_push(&radix->leaves, leaf_key(radix, n));
+	if (radix->leaves.count > 2 * (size_t)radix->used + FIRST_SLOTS)
+		sweep_leaves(radix);
 }
 
 /* NONE if there is none. */
@@ -296,7 +303,7 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 	unindex_node(radix, lower);
 	radix->clock++;
 	*up = (struct kv_radix_node){
-		.tokens = tokens, .parent = low->parent, .children = 1, .locks = low->locks, .hits = low->hits,
+		.space = low->space, .tokens = tokens, .parent = low->parent, .children = 1, .locks = low->locks, .hits = low->hits,
 		.priority = low->priority, .created = radix->clock, .accessed = radix->clock
 	};
 	up->pieces = copy_pieces(cursor, tokens, &up->piece);
@@ -307,17 +314,19 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 	free(all);
 	index_node(radix, upper);
 	index_node(radix, lower);
+	if (radix->split != NULL)
+		radix->split(radix->self, lower, upper);
 	return upper;
 }
 
-static uint32_t add_leaf(struct kv_radix *radix, uint32_t parent, struct cursor cursor, uint32_t tokens)
+static uint32_t add_leaf(struct kv_radix *radix, uint64_t space, uint32_t parent, struct cursor cursor, uint32_t tokens)
 {
 	uint32_t n = take_node(radix);
 	struct kv_radix_node *node = &radix->node[n];
 
 	radix->clock++;
 	*node = (struct kv_radix_node){
-		.tokens = tokens, .parent = parent, .created = radix->clock, .accessed = radix->clock
+		.space = space, .tokens = tokens, .parent = parent, .created = radix->clock, .accessed = radix->clock
 	};
 	node->pieces = copy_pieces(cursor, tokens, &node->piece);
 	radix->node[parent].children++;
@@ -339,13 +348,50 @@ static void remove_leaf(struct kv_radix *radix, uint32_t n)
 	radix->free_node = n;
 }
 
-/* --- operations ------------------------------------------------------------------------------------------------------------ */
+/* --- operations ------------------------------------------------------------------------------------------------------ */
+
+uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_radix_key *key, uint64_t *unlocked)
+{
+	struct cursor cursor;
+	uint32_t tokens = load_key(radix, key, &cursor);
+	uint32_t found = 0;
+	uint32_t n = KV_RADIX_ROOT;
+
+	*unlocked = 0;
+	while (found < tokens) {
+		uint32_t common = 0;
+
+		n = find_child(radix, key->space, n, cursor, &common);
+		if (n == NONE)
+			break;
+		if (radix->node[n].locks == 0)
+			*unlocked += common;
+		found += common;
+		if (common < radix->node[n].tokens)
+			break;
+		skip(&cursor, common);
+	}
+	return found;
+}
+
+/* How a descent changes the nodes that it passes, beside the time of their last use. */
+struct passing {
+	bool raises;      /* priorities to at least this: */
+	int64_t priority;
+	bool counts;      /* one more hit */
+};
+
+static void pass(struct kv_radix_node *node, const struct passing *passing)
+{
+	node->hits += passing->counts;
+	if (passing->raises && node->priority < passing->priority)
+		node->priority = passing->priority;
+}
 
 /* Goes down from the root along the key, stamping what it passes, until a node that the key ends in, which is split, or one
- * without a fitting child: *node. Storing counts a hit of every node passed and raises its priority, of a split node the upper
- * half's. Returns the tokens found. */
-static uint32_t descend(struct kv_radix *radix, struct cursor *cursor, uint32_t tokens, uint32_t *node, int64_t priority,
-                        bool stores)
+ * without a fitting child: *node. Of a split node only the upper half is passed. Returns the tokens found. */
+static uint32_t descend(struct kv_radix *radix, uint64_t space, struct cursor *cursor, uint32_t tokens,
+                        const struct passing *passing, uint32_t *node)
 {
 	uint64_t now = ++radix->clock;
 	uint32_t found = 0;
@@ -353,7 +399,7 @@ static uint32_t descend(struct kv_radix *radix, struct cursor *cursor, uint32_t 
 	uint32_t n = KV_RADIX_ROOT;
 
 	while (found < tokens) {
-		uint32_t child = find_child(radix, n, *cursor, &common);
+		uint32_t child = find_child(radix, space, n, *cursor, &common);
 
 		if (child == NONE)
 			break;
@@ -363,9 +409,7 @@ static uint32_t descend(struct kv_radix *radix, struct cursor *cursor, uint32_t 
 			n = split(radix, child, common);
 			note_leaf(radix, child);
 		}
-		radix->node[n].hits += stores;
-		if (stores && radix->node[n].priority < priority)
-			radix->node[n].priority = priority;
+		pass(&radix->node[n], passing);
 		note_leaf(radix, n);
 		skip(cursor, common);
 		found += common;
@@ -374,27 +418,28 @@ static uint32_t descend(struct kv_radix *radix, struct cursor *cursor, uint32_t 
 	return found;
 }
 
-uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, uint32_t *node)
+uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_radix_key *key, uint32_t *node)
 {
+	const struct passing passing = {0};
 	struct cursor cursor;
-	uint32_t tokens = load_key(radix, key, segments, &cursor);
+	uint32_t tokens = load_key(radix, key, &cursor);
 
-	return descend(radix, &cursor, tokens, node, 0, false);
+	return descend(radix, key->space, &cursor, tokens, &passing, node);
 }
 
-uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, int64_t priority)
+uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_radix_key *key, int64_t priority, bool counts,
+                         uint32_t *node)
 {
+	const struct passing passing = {.raises = true, .priority = priority, .counts = counts};
 	struct cursor cursor;
-	uint32_t tokens = load_key(radix, key, segments, &cursor);
-	uint32_t node;
-	uint32_t found = descend(radix, &cursor, tokens, &node, priority, true);
+	uint32_t tokens = load_key(radix, key, &cursor);
+	uint32_t found = descend(radix, key->space, &cursor, tokens, &passing, node);
 
 	if (found < tokens) {
-		uint32_t leaf = add_leaf(radix, node, cursor, tokens - found);
-
-		radix->node[leaf].priority = priority;
-		radix->node[leaf].hits = 1;
-		note_leaf(radix, leaf);
+		*node = add_leaf(radix, key->space, *node, cursor, tokens - found);
+		radix->node[*node].priority = priority;
+		radix->node[*node].hits = counts;
+		note_leaf(radix, *node);
 	}
 	return found;
 }
@@ -415,9 +460,9 @@ uint64_t kv_radix_evict(struct kv_radix *radix, uint64_t tokens)
 	return evicted;
 }
 
-void kv_radix_lock(struct kv_radix *radix, uint32_t node)
+void kv_radix_lock(struct kv_radix *radix, uint32_t node, uint32_t above)
 {
-	for (uint32_t n = node; n != KV_RADIX_ROOT; n = radix->node[n].parent)
+	for (uint32_t n = node; n != above; n = radix->node[n].parent)
 		if (radix->node[n].locks++ == 0) {
 			radix->evictable -= radix->node[n].tokens;
 			radix->protected += radix->node[n].tokens;

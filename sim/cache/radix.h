@@ -8,22 +8,19 @@
 #ifndef KV_SIM_RADIX_H
 #define KV_SIM_RADIX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/heap.h"
+#include "sim/policy.h"
 #include "sim/request.h"
 
-/* The smallest key goes first. */
-enum kv_radix_strategy {
-	KV_RADIX_LRU,       /* last access */
-	KV_RADIX_LFU,       /* hit count, last access */
-	KV_RADIX_FIFO,      /* creation */
-	KV_RADIX_MRU,       /* - last access */
-	KV_RADIX_FILO,      /* - creation */
-	KV_RADIX_SLRU,      /* hit count >= 2, last access */
-	KV_RADIX_PRIORITY,  /* priority, last access */
-	KV_RADIX_STRATEGIES
+/* Tokens in order. Keys of two spaces (adapter, salt) never share anything. */
+struct kv_radix_key {
+	uint64_t space;
+	const struct kv_segment *segment;
+	uint32_t segments;
 };
 
 /* Tokens [from, from + length) of a stream. */
@@ -34,6 +31,7 @@ struct kv_radix_piece {
 };
 
 struct kv_radix_node {
+	uint64_t space;
 	struct kv_radix_piece *piece;  /* its tokens */
 	uint32_t pieces;
 	uint32_t tokens;
@@ -49,7 +47,7 @@ struct kv_radix_node {
 
 struct kv_radix {
 	uint32_t page_size;
-	enum kv_radix_strategy strategy;
+	const struct kv_policy_use *eviction;  /* orders leaves; not owned */
 	struct kv_radix_node *node;
 	size_t capacity;
 	uint32_t used, free_node;
@@ -61,21 +59,29 @@ struct kv_radix {
 	uint64_t evictable, protected; /* tokens */
 	struct kv_radix_piece *key;    /* of the operation that is under way */
 	size_t key_capacity;
+	/* Told when `upper` has been split off from above `lower`, with as many locks. May be NULL. */
+	void (*split)(void *self, uint32_t lower, uint32_t upper);
+	void *self;
 };
 
 #define KV_RADIX_ROOT 0u
 
-void kv_radix_init(struct kv_radix *radix, uint32_t page_size, enum kv_radix_strategy strategy);
+/* The policy must have a leaf hook. */
+void kv_radix_init(struct kv_radix *radix, uint32_t page_size, const struct kv_policy_use *eviction);
 void kv_radix_fini(struct kv_radix *radix);
 
+/* What a match would find, and nothing changes. *unlocked = tokens of it that no lock keeps. */
+uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_radix_key *key, uint64_t *unlocked);
 /* The longest prefix of the key, by whole pages, that is there; *node = where it ends. Splits a node that it ends in. */
-uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, uint32_t *node);
-/* Stores the key's whole pages. Returns how many of their tokens were there already. */
-uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_segment *key, uint32_t segments, int64_t priority);
+uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_radix_key *key, uint32_t *node);
+/* Stores the key's whole pages; *node = where they end. `counts`: it is a use of its own, not one more part of the same
+ * request. Returns how many of the tokens were there already. */
+uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_radix_key *key, int64_t priority, bool counts,
+                         uint32_t *node);
 /* Removes unlocked leaves until at least so many tokens are gone or none is left. Returns how many went. */
 uint64_t kv_radix_evict(struct kv_radix *radix, uint64_t tokens);
-/* Keeps the path from the root to a node; the root alone is nothing to keep. */
-void kv_radix_lock(struct kv_radix *radix, uint32_t node);
+/* Keeps the path from below `above` to a node; KV_RADIX_ROOT = all of the path. The root alone is nothing to keep. */
+void kv_radix_lock(struct kv_radix *radix, uint32_t node, uint32_t above);
 void kv_radix_unlock(struct kv_radix *radix, uint32_t node);
 
 #endif

@@ -125,7 +125,7 @@ static void note_warm(struct run *run)
 
 	if (run->warm == NULL)
 		return;
-	if (!d->config.policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled)
+	if (d->config.policy[KV_POLICY_PREFIX].policy->hooks.prefix.form == KV_PREFIX_NONE)
 		kv_remark(&d->warnings, "the warm-up changes nothing: without prefix caching nothing of it is kept");
 	else if (!kv_trace_has_prefix_identity(run->warm))
 		kv_remark(&d->warnings,

@@ -11,6 +11,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 #include "sim/deploy/host_memory.h"
+#include "sim/deploy/policy_pairs.h"
 #include "sim/latency/latency_data.h"
 #include "sim/latency/latency_setup.h"
 #include "sim/latency/latency_trust.h"
@@ -343,10 +344,33 @@ static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
 	c->frontend = s->engine.frontend;
 }
 
+/* Where blocks are pages of the prefix policy, it may say how large they are. */
+static int apply_page(struct kv_scenario *s, struct kv_error *err)
+{
+	struct kv_policy_use prefix;
+	uint32_t page = 0;
+	char number[32];
+
+	if (s->policy[KV_POLICY_PREFIX] == NULL)
+		return 0;
+	if (kv_policy_parse(KV_POLICY_PREFIX, s->policy[KV_POLICY_PREFIX], &prefix, err))
+		return -1;
+	if (prefix.policy->hooks.prefix.block_tokens != NULL)
+		page = prefix.policy->hooks.prefix.block_tokens(prefix.state);
+	kv_policy_use_fini(&prefix);
+	if (page == 0 || page == s->engine.block_size)
+		return 0;
+	if (is_given(s, "engine.block_size"))
+		return kv_fail(err, KV_EXIT_USAGE, "prefix %s: a page is a block, and engine.block_size is given as %" PRIu64
+		               ": give one of them", s->policy[KV_POLICY_PREFIX], s->engine.block_size);
+	snprintf(number, sizeof number, "%" PRIu32, page);
+	return kv_scenario_set(s, "engine.block_size", number, KV_BY_PROFILE, "page of policies.prefix", err);
+}
+
 static int plan(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
 {
 	return load_profiles(d, s, given, err) || apply_types(d, s, err) || resolve_lengths(d, s, err) ||
-	       fill_question(d, s, device_bytes(d, given), err) || read_wide_layers(d, s, err) ? -1 : 0;
+	       apply_page(s, err) || fill_question(d, s, device_bytes(d, given), err) || read_wide_layers(d, s, err) ? -1 : 0;
 }
 
 static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
@@ -420,76 +444,4 @@ void kv_deployment_fini(struct kv_deployment *d)
 	free(d->latency_source);
 	free(d->latency_error);
 	memset(d, 0, sizeof *d);
-}
-
-static bool is_contiguous(const struct kv_policy_use policy[])
-{
-	return policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous;
-}
-
-static bool shares_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
-{
-	(void)layout;
-	return is_contiguous(policy) && policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled;
-}
-
-static bool splits_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
-{
-	return is_contiguous(policy) && (layout->groups > 1 || layout->group[0].window > 0);
-}
-
-static bool swaps_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
-{
-	(void)layout;
-	return is_contiguous(policy) && kv_policy_swaps(&policy[KV_POLICY_PREEMPTION]);
-}
-
-static bool swaps_windows(const struct kv_policy_use policy[], const struct kv_layout *layout)
-{
-	bool windowed = false;
-
-	for (uint32_t g = 0; g < layout->groups; g++)
-		windowed |= layout->group[g].window > 0;
-	return windowed && kv_policy_swaps(&policy[KV_POLICY_PREEMPTION]);
-}
-
-/* What does not go together: the two kinds that clash (the second may be the model: KV_POLICY_KINDS), and why. */
-static const struct {
-	bool (*clashes)(const struct kv_policy_use policy[], const struct kv_layout *layout);
-	enum kv_policy_kind one, other;
-	const char *why;
-} clashes[] = {
-	{ shares_contiguous, KV_POLICY_ALLOCATION, KV_POLICY_PREFIX,
-	  "a contiguous piece belongs to one request and cannot share blocks with another: add "
-	  "--no-enable-prefix-caching" },
-	{ splits_contiguous, KV_POLICY_ALLOCATION, KV_POLICY_KINDS,
-	  "a contiguous piece holds a whole context, and this model's windowed layers do not keep theirs: "
-	  "choose one that takes blocks on demand" },
-	{ swaps_contiguous, KV_POLICY_PREEMPTION, KV_POLICY_ALLOCATION,
-	  "mode=swap copies blocks that are taken on demand, and gives them back one by one: leave mode=swap out" },
-	{ swaps_windows, KV_POLICY_PREEMPTION, KV_POLICY_KINDS,
-	  "mode=swap brings back whole contexts, and its windowed layers do not keep theirs: leave mode=swap out" },
-};
-
-int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
-                      struct kv_error *err)
-{
-	const struct kv_policy *eviction = policy[KV_POLICY_EVICTION].policy;
-
-	if (eviction->hooks.eviction.refuses)
-		return kv_fail(err, KV_EXIT_USAGE, "eviction %s knows the future, which a run does not: use it with kvsim trace cache",
-		               eviction->name);
-	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {
-		enum kv_policy_kind one = clashes[i].one, other = clashes[i].other;
-
-		if (!clashes[i].clashes(policy, layout))
-			continue;
-		if (other == KV_POLICY_KINDS)
-			return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with this model: %s",
-			               kv_policy_kind_name(one), policy[one].policy->name, clashes[i].why);
-		return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with %s %s: %s", kv_policy_kind_name(one),
-		               policy[one].policy->name, kv_policy_kind_name(other), policy[other].policy->name,
-		               clashes[i].why);
-	}
-	return 0;
 }

@@ -46,8 +46,4 @@ void kv_deployment_note_run(struct kv_deployment *deployment);
 int kv_deployment_plan(struct kv_deployment *deployment, struct kv_scenario *scenario, uint64_t device_memory,
                        struct kv_error *err);
 
-/* KV_EXIT_USAGE where policies do not go together or not with the model's KV groups; the text says why. */
-int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
-                      struct kv_error *err);
-
 #endif

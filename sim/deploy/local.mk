@@ -3,4 +3,5 @@ libkvsim_a_SOURCES += \
 	%D%/engine_profile.c %D%/engine_profile.h \
 	%D%/hardware.c %D%/hardware.h \
 	%D%/host_memory.c %D%/host_memory.h \
+	%D%/policy_pairs.c %D%/policy_pairs.h \
 	%D%/scenario.c %D%/scenario.h

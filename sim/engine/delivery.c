@@ -17,12 +17,13 @@ static void add_ended(struct kv_engine *engine, uint32_t id)
 	engine->ended[engine->ended_count++] = id;
 }
 
-/* What a special request computed; true if it emitted a token. */
-static bool settle_special(struct kv_engine *engine, uint32_t id, kv_time now)
+static void settle_computed(struct kv_engine *engine, struct kv_live *live, kv_time now)
 {
-	struct kv_live *live = &engine->live[id];
 	uint32_t end = live->computed + live->scheduled;
 
+	live->part = end < live->prompt + live->generated ? KV_PART_CHUNK : KV_PART_LAST;
+	if (kv_live_decodes(live))
+		live->part = KV_PART_NONE;
 	live->recomputed_tokens += kv_sub_floor(kv_min(end, live->high_water), live->computed);
 	if (live->generated == 0) {
 		live->computed_tokens += live->scheduled;
@@ -31,24 +32,42 @@ static bool settle_special(struct kv_engine *engine, uint32_t id, kv_time now)
 	live->computed = end;
 	live->scheduled = 0;
 	live->high_water = (uint32_t)kv_max(live->high_water, end);
-	if (end < live->prompt + live->generated || live->given_up)
-		return false;
+}
+
+/* The token of a request that has caught up; false if it wants none. */
+static bool emit_token(struct kv_engine *engine, struct kv_live *live, kv_time now)
+{
 	live->resuming = false;
-	if (live->target == 0) {
-		add_ended(engine, id);
+	if (live->target == 0)
 		return false;
-	}
-	if (live->generated++ == 0) {
+	if (live->generated++ == 0)
 		live->first_token = now;
-		add_ended(engine, id);
-	} else {
-		if (engine->sink->token_gap != NULL)
-			engine->sink->token_gap(engine->sink->self, now - live->last_token, 1);
-		if (live->generated == live->target)
-			add_ended(engine, id);
-	}
+	else if (engine->sink->token_gap != NULL)
+		engine->sink->token_gap(engine->sink->self, now - live->last_token, 1);
 	live->last_token = now;
 	return true;
+}
+
+static bool is_complete(const struct kv_live *live)
+{
+	return live->steady || (live->generated == live->target && live->computed >= live->prompt);
+}
+
+/* What a special request computed; true if it emitted a token. */
+static bool settle_special(struct kv_engine *engine, uint32_t id, kv_time now)
+{
+	struct kv_live *live = &engine->live[id];
+	bool emitted = false;
+
+	settle_computed(engine, live, now);
+	if (live->given_up)
+		return false;
+	if (live->computed == live->prompt + live->generated)
+		emitted = emit_token(engine, live, now);
+	if (is_complete(live) || (emitted && live->generated == 1)
+	    || (engine->store->delivered != NULL && live->part != KV_PART_NONE))
+		add_ended(engine, id);
+	return emitted;
 }
 
 static bool can_be_steady(const struct kv_engine *engine, const struct kv_live *live)
@@ -70,7 +89,7 @@ static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 		held = engine->store->held(engine, id);
 	kv_engine_event(engine, KV_EVENT_FINISH, id, now, live->generated, held, live->length_limited ? "length" : "stop");
 	kv_live_note(engine, id, KV_COMPLETED);
-	engine->store->release(engine, id);
+	engine->store->release(engine, id, true);
 	kv_running_remove(engine, at);
 	engine->state.finishes++;
 	engine->head_blocked = false;
@@ -134,12 +153,20 @@ static void tell_step(struct kv_engine *engine, kv_time now, uint64_t output_tok
 		engine->sink->step(engine->sink->self, &step);
 }
 
+/* What the step computed of a prompt may be shared now. */
+static void share_part(struct kv_engine *engine, uint32_t id)
+{
+	if (engine->store->delivered == NULL || engine->live[id].part == KV_PART_NONE)
+		return;
+	engine->store->delivered(engine, id, engine->live[id].part == KV_PART_LAST);
+	engine->head_blocked = false;
+}
+
 static void settle_requests(struct kv_engine *engine, kv_time now)
 {
 	for (uint32_t i = 0; i < engine->ended_count; i++) {
 		uint32_t id = engine->ended[i];
 		struct kv_live *live = &engine->live[id];
-		bool finished = live->steady || live->generated == live->target;
 
 		if (live->given_up) {
 			kv_live_drop(engine, id, now);
@@ -148,8 +175,10 @@ static void settle_requests(struct kv_engine *engine, kv_time now)
 		}
 		if (!live->steady && live->first_token == now && live->generated == 1)
 			kv_engine_event(engine, KV_EVENT_FIRST_TOKEN, id, now, 0, 0, "");
-		if (finished)
+		if (is_complete(live))
 			finish(engine, id, now);
+		else
+			share_part(engine, id);
 	}
 }
 

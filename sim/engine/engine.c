@@ -21,7 +21,7 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 	memset(engine, 0, sizeof *engine);
 	engine->config = config;
 	engine->sink = sink;
-	engine->caching = config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled;
+	engine->caching = config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.form != KV_PREFIX_NONE;
 	engine->store = kv_store_for(config);
 	engine->token_slots = engine->store->one_slot ? 1 : config->groups;
 	engine->swaps = kv_policy_swaps(&config->policy[KV_POLICY_PREEMPTION]);
@@ -119,10 +119,9 @@ static void add_work(struct kv_engine *engine, const struct kv_live *live)
 	struct kv_step_work *work = &engine->work;
 	uint64_t n = live->scheduled;
 	uint64_t c = live->computed;
-	bool decode = live->generated > 0 && !live->resuming && live->prompt + live->generated - c == 1;
 
 	engine->step_tokens += n;
-	if (decode) {
+	if (kv_live_decodes(live)) {
 		work->decode_seqs++;
 		work->decode_context += c + 1;
 		work->window_decode_context += kv_min(c + 1, engine->window);

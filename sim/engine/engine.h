@@ -28,6 +28,10 @@
 
 enum { KV_PHASE_SPECIAL = UINT32_MAX, KV_PHASE_GAP = UINT32_MAX - 1 };
 
+/* What a step computed of a request's prompt, or of what it computes again after a preemption: nothing (it decoded), a part,
+ * or the last one. */
+enum kv_part { KV_PART_NONE, KV_PART_CHUNK, KV_PART_LAST };
+
 /* A request between sending and its fate. */
 struct kv_live {
 	uint64_t index;
@@ -63,6 +67,7 @@ struct kv_live {
 	uint32_t generated_before;  /* when it was last admitted */
 	uint64_t admission_step;    /* number of that step */
 	uint32_t high_water;        /* most tokens ever computed */
+	enum kv_part part;          /* of the step that ends */
 	bool resuming;              /* recomputes after a preemption */
 	uint32_t swapped_tokens;    /* with KV in host memory; 0 = it is not swapped out */
 	bool waste_counted;         /* holds its last block */
@@ -151,7 +156,7 @@ struct kv_engine {
 	uint32_t *scheduled;         /* special requests, in scheduling order; those preempted since have scheduled == 0 */
 	size_t scheduled_capacity;
 	uint32_t scheduled_count;
-	uint32_t *ended;             /* requests with a first token or a finish at the end of this step */
+	uint32_t *ended;             /* requests of which the end of this step has more to say than a token */
 	size_t ended_capacity;
 	uint32_t ended_count;
 	kv_time last_delivery;       /* end of the last step */

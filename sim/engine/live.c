@@ -311,7 +311,7 @@ void kv_live_drop(struct kv_engine *engine, uint32_t id, kv_time now)
 	if (live->queued != KV_TIME_NONE)
 		kv_live_note(engine, id, KV_GIVEN_UP);
 	if (live->place != KV_NONE) {
-		engine->store->release(engine, id);
+		engine->store->release(engine, id, true);
 		kv_running_remove(engine, live->place);
 	} else if (live->queued != KV_TIME_NONE) {
 		leave_queue(engine, live);

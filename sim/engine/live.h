@@ -4,6 +4,12 @@
 
 #include "sim/engine/engine.h"
 
+/* Whether what is scheduled of it is its newest token alone, and no part of a prompt or of what it computes again. */
+static inline bool kv_live_decodes(const struct kv_live *live)
+{
+	return live->generated > 0 && !live->resuming && live->prompt + live->generated - live->computed == 1;
+}
+
 /* A live request from what a source gave; it is in no queue yet. */
 uint32_t kv_live_create(struct kv_engine *engine, const struct kv_request *request);
 /* Resolves its content and puts it into the waiting queue. */

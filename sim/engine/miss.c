@@ -182,7 +182,8 @@ static bool is_resident(const struct walk *w, uint32_t piece, uint32_t block)
 /* vLLM looks up one token less than the prompt has (engine-semantics 1.4): a last block that ends with the prompt. */
 static bool is_recomputed_by_rule(const struct walk *w, uint32_t piece, uint32_t block)
 {
-	return (block + 1) * w->block_size == w->miss->prompt_tokens && w->hit->blocks == block && is_resident(w, piece, block);
+	return (block + 1) * w->block_size == w->miss->prompt_tokens && w->hit->blocks == block &&
+	       (w->hit->recomputes || is_resident(w, piece, block));
 }
 
 /* Whole blocks that end in the piece; `from` is behind the hit. */

@@ -69,7 +69,7 @@ static void preempt(struct kv_engine *engine, uint32_t at, bool ticked)
 	engine->state.swap.host_full += host_full;
 	if (engine->swaps && !host_full)
 		kv_swap_out(engine, id);
-	engine->store->release(engine, id);
+	engine->store->release(engine, id, false);
 	kv_running_remove(engine, at);
 	live->computed = live->scheduled = 0;
 	live->generated_before = live->generated;

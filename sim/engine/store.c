@@ -9,6 +9,8 @@ const struct kv_store *kv_store_for(const struct kv_engine_config *config)
 {
 	if (config->policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous)
 		return &kv_store_contiguous;
+	if (config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.form == KV_PREFIX_RADIX)
+		return &kv_store_radix;
 	return &kv_store_paged;
 }
 

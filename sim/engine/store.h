@@ -6,6 +6,7 @@
 #ifndef KV_SIM_ENGINE_STORE_H
 #define KV_SIM_ENGINE_STORE_H
 
+#include "sim/cache/cache_count.h"
 #include "sim/cache/prefix_lookup.h"
 #include "sim/engine/engine.h"
 
@@ -28,8 +29,11 @@ struct kv_store {
 	 * nobody holds added: they leave the free blocks too. Groups count at most their admission cap. */
 	uint64_t (*need)(const struct kv_engine *engine, const struct kv_live *live, uint64_t tokens,
 	                 const struct kv_hit *hit);
-	/* What it would hit, and nothing else changes. A request that is swapped out looks for what it has computed. */
+	/* What it would hit; one that is swapped out looks for what it has computed. Nothing changes. */
 	void (*lookup)(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
+	/* The same for a head of the queue that may start, with the traces that the engine's look at it leaves: twice must be
+	 * as good as once while nothing else touches what was found. NULL: it leaves none. */
+	void (*consider)(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
 	/* Room for the first step, `watermark` blocks to be left. */
 	bool (*has_room)(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit, uint64_t watermark);
 	/* Pins its hits, takes the blocks of its first step. There must be room. */
@@ -43,6 +47,9 @@ struct kv_store {
 	uint64_t (*consume)(struct kv_engine *engine, uint64_t n);
 	/* It has, or is about to have, so many tokens: it decoded for a while without being looked at. May be NULL. */
 	void (*generated)(struct kv_engine *engine, uint32_t live, uint32_t tokens);
+	/* A step has computed a part of its prompt (or of what it computes again), or the last of it, and has ended; the
+	 * request goes on. Told in running order, with those that end. May be NULL. */
+	void (*delivered)(struct kv_engine *engine, uint32_t live, bool last);
 	bool whole;           /* all blocks are taken at admission: nothing grows */
 	bool swaps;           /* lookup and take know requests that come back from host memory; without windows */
 	bool one_slot;        /* a token takes one slot, whatever the groups */
@@ -50,15 +57,19 @@ struct kv_store {
 	uint64_t (*waste)(const struct kv_engine *engine, const struct kv_live *live);
 	/* Blocks that it holds now, in all groups. */
 	uint64_t (*held)(struct kv_engine *engine, uint32_t live);
-	/* Of these, those without content. For the exhaustive check: ends the program if it does not add up. */
+	/* For the exhaustive check, which they end the program for: all blocks with content, and those that a request holds
+	 * without. */
+	void (*count)(struct kv_engine *engine, struct kv_cache_count *count);
 	uint64_t (*unregistered)(struct kv_engine *engine, uint32_t live);
 
-	/* Gives up everything. Its computed (and scheduled) tokens say what is filled. */
-	void (*release)(struct kv_engine *engine, uint32_t live);
+	/* Gives up everything. Its computed (and scheduled) tokens say what is filled. `ended`: for good, with no step in
+	 * flight; else it has lost its blocks and will be back. */
+	void (*release)(struct kv_engine *engine, uint32_t live, bool ended);
 };
 
 extern const struct kv_store kv_store_paged;
 extern const struct kv_store kv_store_contiguous;
+extern const struct kv_store kv_store_radix;
 
 const struct kv_store *kv_store_for(const struct kv_engine_config *config);
 
@@ -66,6 +77,14 @@ const struct kv_store *kv_store_for(const struct kv_engine_config *config);
 uint64_t kv_store_blocks_alone(const struct kv_engine *engine, const struct kv_live *live);
 /* Whether it could not run even alone in an empty pool. */
 bool kv_store_is_impossible(const struct kv_engine *engine, const struct kv_live *live);
+static inline void kv_store_consider(struct kv_engine *engine, uint32_t live, struct kv_fit *fit)
+{
+	if (engine->store->consider != NULL)
+		engine->store->consider(engine, live, fit);
+	else
+		engine->store->lookup(engine, live, fit);
+}
+
 /* Whether the head of the queue may start now. One that is swapped out has been admitted: it only needs room. */
 bool kv_store_fits(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit);
 

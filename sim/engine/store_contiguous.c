@@ -82,10 +82,16 @@ static uint64_t held(struct kv_engine *engine, uint32_t id)
 	return engine->live[id].chunk_blocks;
 }
 
-static void release(struct kv_engine *engine, uint32_t id)
+static void count(struct kv_engine *engine, struct kv_cache_count *count)
+{
+	kv_cache_count(&engine->cache, count);
+}
+
+static void release(struct kv_engine *engine, uint32_t id, bool ended)
 {
 	struct kv_live *live = &engine->live[id];
 
+	(void)ended;
 	kv_buddy_give(engine->store_state, live->chunk, live->chunk_blocks);
 	engine->cache.pinned -= live->chunk_blocks;
 	engine->cache.blank += live->chunk_blocks;
@@ -97,5 +103,6 @@ static void release(struct kv_engine *engine, uint32_t id)
 
 const struct kv_store kv_store_contiguous = {
 	.init = init, .fini = fini, .need = need, .lookup = lookup, .has_room = has_room, .take = take, .grow = grow,
-	.whole = true, .one_slot = true, .waste = waste, .held = held, .unregistered = held, .release = release
+	.whole = true, .one_slot = true, .waste = waste, .held = held, .count = count,
+	.unregistered = held, .release = release
 };

@@ -160,11 +160,12 @@ static void take(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit
 	register_full_blocks(engine, id, end);
 }
 
-static void release(struct kv_engine *engine, uint32_t id)
+static void release(struct kv_engine *engine, uint32_t id, bool ended)
 {
 	struct kv_live *live = &engine->live[id];
 	uint64_t filled = live->computed + live->scheduled;
 
+	(void)ended;
 	kv_tables_commit(engine, id, -1);
 	for (uint32_t g = 0; g < engine->config->groups; g++) {
 		struct kv_table *table = kv_table_of(&engine->cache, id, g);
@@ -201,8 +202,13 @@ static uint64_t unregistered(struct kv_engine *engine, uint32_t id)
 	return blank;
 }
 
+static void count(struct kv_engine *engine, struct kv_cache_count *count)
+{
+	kv_cache_count(&engine->cache, count);
+}
+
 const struct kv_store kv_store_paged = {
 	.need = kv_tables_need, .lookup = lookup, .has_room = kv_tables_have_room, .take = take, .grow = grow,
-	.consume = consume, .generated = generated, .waste = kv_tables_waste, .held = kv_tables_held,
+	.consume = consume, .generated = generated, .waste = kv_tables_waste, .held = kv_tables_held, .count = count,
 	.unregistered = unregistered, .release = release, .swaps = true
 };

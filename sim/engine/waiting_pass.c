@@ -209,7 +209,7 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 			reorder(engine);
 		id = kv_engine_head(engine);
 		live = &engine->live[id];
-		engine->store->lookup(engine, id, &fit);
+		kv_store_consider(engine, id, &fit);
 		fit.tokens = kv_engine_tokens_wanted(engine, live->prompt + live->generated - fit.computed);
 		if (!engine->config->enable_chunked_prefill && fit.tokens > engine->budget)
 			return KV_WAIT_TOKEN_BUDGET;

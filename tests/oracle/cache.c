@@ -66,7 +66,7 @@ uint64_t oracle_cache_cached(const struct oracle_cache *cache)
 
 /* --- contents ----------------------------------------------------------------------------------------------------- */
 
-static bool equal_keys(const struct oracle_key *a, const struct oracle_key *b)
+bool oracle_equal_keys(const struct oracle_key *a, const struct oracle_key *b)
 {
 	return strcmp(a->adapter, b->adapter) == 0 && a->salt_kind == b->salt_kind && strcmp(a->salt, b->salt) == 0 &&
 	       a->request == b->request;
@@ -77,7 +77,7 @@ static struct oracle_content *find_root(const struct oracle_cache *cache, const 
 	for (size_t i = 0; i < cache->roots.count; i++) {
 		struct oracle_root *root = cache->roots.items[i];
 
-		if (equal_keys(&root->key, key))
+		if (oracle_equal_keys(&root->key, key))
 			return &root->content;
 	}
 	return NULL;

@@ -25,6 +25,8 @@ struct oracle_key {
 	uint64_t request;  /* of ORACLE_SALT_REQUEST */
 };
 
+bool oracle_equal_keys(const struct oracle_key *a, const struct oracle_key *b);
+
 /* The tokens of one full block after all those of its ancestors. Lives while it or a descendant is registered or remembered. */
 struct oracle_content {
 	struct oracle_content *parent;

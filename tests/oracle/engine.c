@@ -2,11 +2,14 @@
 
 #include "tests/oracle/engine.h"
 
+#include "tests/oracle/tree.h"
+
 /* What a lookup found: hit_blocks slots in every group, NULL where the group does not need the block. */
 struct lookup {
 	uint64_t hit_blocks;
 	uint64_t full_blocks;  /* what the full groups alone would have given */
 	struct oracle_block **slots[KV_MAX_GROUPS];
+	uint64_t evictable;    /* of a tree: pages of the hit that nobody keeps */
 };
 
 void oracle_engine_init(struct oracle_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink)
@@ -14,6 +17,8 @@ void oracle_engine_init(struct oracle_engine *engine, const struct kv_engine_con
 	*engine = (struct oracle_engine){.config = config, .sink = sink, .reason = KV_WAIT_TOKEN_BUDGET};
 	oracle_cache_init(&engine->cache, config);
 	oracle_buddy_init(&engine->buddy, config->usable_blocks);
+	if (oracle_has_tree(engine))
+		oracle_tree_init(engine);
 	oracle_engine_count(engine);
 }
 
@@ -31,6 +36,7 @@ void oracle_engine_fini(struct oracle_engine *engine)
 {
 	oracle_cache_fini(&engine->cache);
 	oracle_buddy_fini(&engine->buddy);
+	oracle_tree_fini(engine);
 	oracle_list_fini(&engine->running);
 	oracle_list_fini(&engine->waiting);
 }
@@ -60,7 +66,7 @@ static bool is_contiguous(const struct oracle_engine *engine)
 
 static bool caches(const struct oracle_engine *engine)
 {
-	return engine->config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.enabled && !is_contiguous(engine);
+	return engine->config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.form != KV_PREFIX_NONE && !is_contiguous(engine);
 }
 
 static uint64_t known_tokens(const struct oracle_request *request)
@@ -205,9 +211,14 @@ static void look_up(const struct oracle_engine *engine, const struct oracle_requ
 	/* The last known token is always computed; a request that is swapped out asks only for what it has. */
 	uint64_t tokens = request->swapped_tokens > 0 ? request->swapped_tokens : known_tokens(request) - 1;
 	uint64_t limit = tokens / engine->config->block_size;
-	struct oracle_content **contents = kv_calloc(limit, sizeof(struct oracle_content *));
+	struct oracle_content **contents;
 
 	*lookup = (struct lookup){0};
+	if (oracle_has_tree(engine)) {
+		lookup->hit_blocks = oracle_tree_peek(engine, request, &lookup->evictable);
+		return;
+	}
+	contents = kv_calloc(limit, sizeof(struct oracle_content *));
 	if (caches(engine)) {
 		oracle_cache_find(&engine->cache, &request->key, request->tokens, contents, limit);
 		lookup->full_blocks = hit_of_full_groups(engine, contents, limit);
@@ -242,7 +253,7 @@ static uint64_t live_blocks(const struct oracle_table *table)
 
 static uint64_t held_blocks(const struct oracle_engine *engine, const struct oracle_request *request)
 {
-	uint64_t count = request->chunk_blocks;
+	uint64_t count = request->chunk_blocks + request->pages;
 
 	for (uint32_t g = 0; g < engine->config->groups; g++)
 		count += live_blocks(&request->table[g]);
@@ -253,6 +264,8 @@ static uint64_t free_blocks(const struct oracle_engine *engine)
 {
 	uint64_t free = 0;
 
+	if (oracle_has_tree(engine))
+		return oracle_tree_free(engine);
 	if (!is_contiguous(engine))
 		return oracle_cache_free(&engine->cache);
 	for (uint64_t i = 0; i < engine->buddy.blocks; i++)
@@ -277,9 +290,9 @@ static uint64_t reserved_chunk(const struct oracle_engine *engine, const struct 
 
 static uint64_t evictable_hits(const struct lookup *lookup, uint32_t group)
 {
-	uint64_t count = 0;
+	uint64_t count = lookup->evictable;
 
-	for (uint64_t i = 0; i < lookup->hit_blocks; i++)
+	for (uint64_t i = 0; i < lookup->hit_blocks && lookup->slots[group] != NULL; i++)
 		count += lookup->slots[group][i] != NULL && lookup->slots[group][i]->holders.count == 0;
 	return count;
 }
@@ -321,7 +334,7 @@ static uint64_t growth_of_running(const struct oracle_engine *engine)
 
 		for (uint32_t g = 0; g < engine->config->groups; g++)
 			growth += kv_sub_floor(capped_blocks(engine, g, request->max_total_tokens),
-			                       live_blocks(&request->table[g]));
+			                       live_blocks(&request->table[g]) + request->pages);
 	}
 	return growth;
 }
@@ -462,7 +475,7 @@ static void register_full_blocks(struct oracle_engine *engine, struct oracle_req
 {
 	uint64_t full = tokens / engine->config->block_size;
 
-	if (!caches(engine))
+	if (!caches(engine) || oracle_has_tree(engine))
 		return;
 	for (uint32_t g = 0; g < engine->config->groups; g++) {
 		struct oracle_table *table = &request->table[g];
@@ -478,6 +491,10 @@ static void register_full_blocks(struct oracle_engine *engine, struct oracle_req
 
 static void take_hits(struct oracle_engine *engine, struct oracle_request *request, const struct lookup *lookup)
 {
+	if (oracle_has_tree(engine)) {
+		oracle_tree_keep(engine, request, lookup->hit_blocks);
+		return;
+	}
 	for (uint32_t g = 0; g < engine->config->groups; g++) {
 		struct oracle_table *table = &request->table[g];
 
@@ -501,7 +518,9 @@ static void append_blocks(struct oracle_engine *engine, struct oracle_request *r
 	uint64_t required = kv_ceil_div(tokens, engine->config->block_size);
 	uint64_t evicted = engine->cache.evicted;
 
-	for (uint32_t g = 0; g < engine->config->groups; g++) {
+	if (oracle_has_tree(engine))
+		engine->cache.evicted += oracle_tree_take(engine, request, required);
+	for (uint32_t g = 0; g < engine->config->groups && !oracle_has_tree(engine); g++) {
 		struct oracle_list *slots = &request->table[g].slots;
 
 		while (slots->count < required)
@@ -522,7 +541,8 @@ static bool grow(struct oracle_engine *engine, struct oracle_request *request, u
 		return true;
 	trim(engine, request);
 	for (uint32_t g = 0; g < engine->config->groups; g++)
-		need += kv_sub_floor(kv_ceil_div(total, engine->config->block_size), request->table[g].slots.count);
+		need += kv_sub_floor(kv_ceil_div(total, engine->config->block_size),
+		                     request->table[g].slots.count + request->pages);
 	if (need > 0 && need > free_blocks(engine))
 		return false;
 	append_blocks(engine, request, total);
@@ -557,8 +577,10 @@ static bool admit_contiguous(struct oracle_engine *engine, struct oracle_request
 	return true;
 }
 
-static void free_request(struct oracle_engine *engine, struct oracle_request *request)
+/* `ended`: for good. */
+static void free_request(struct oracle_engine *engine, struct oracle_request *request, bool ended)
 {
+	oracle_tree_release(engine, request, ended);
 	if (request->chunk_blocks > 0)
 		oracle_buddy_give(&engine->buddy, request->chunk_address, request->chunk_blocks);
 	request->chunk_blocks = 0;
@@ -739,7 +761,7 @@ static void preempt(struct oracle_engine *engine, struct oracle_request *victim)
 		swap_out(engine, victim);
 	engine->state.swap.host_full += host_full;
 	oracle_list_remove(&engine->running, victim);
-	free_request(engine, victim);
+	free_request(engine, victim, false);
 	victim->computed = 0;
 	victim->scheduled = 0;
 	victim->generated_before = victim->generated;
@@ -869,6 +891,8 @@ static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 	uint64_t hit, computed, tokens;
 	bool admitted = false;
 
+	if (oracle_has_tree(engine))
+		oracle_tree_consider(engine, head);
 	look_up(engine, head, &lookup);
 	hit = lookup.hit_blocks * engine->config->block_size;
 	computed = head->swapped_tokens > 0 ? head->swapped_tokens : hit;
@@ -1122,7 +1146,7 @@ static void finish(struct oracle_engine *engine, struct oracle_request *request,
 	request->record.reason = at_limit ? KV_REASON_LENGTH : KV_REASON_STOP;
 	request->record.finish = engine->now;
 	note(engine, request, KV_COMPLETED);
-	free_request(engine, request);
+	free_request(engine, request, true);
 	engine->state.finishes++;
 	engine->state.in_flight--;
 	oracle_list_append(finished, request);
@@ -1132,7 +1156,7 @@ static void drop(struct oracle_engine *engine, struct oracle_request *request, s
 {
 	oracle_emit(engine, KV_EVENT_DROP, request, request->prompt_tokens, 0, kv_reason_name(KV_REASON_DEADLINE));
 	note(engine, request, KV_GIVEN_UP);
-	free_request(engine, request);
+	free_request(engine, request, true);
 	engine->state.drops++;
 	engine->state.in_flight--;
 	request->record.status = KV_DROPPED;
@@ -1148,7 +1172,7 @@ void oracle_engine_forget(struct oracle_engine *engine, struct oracle_request *r
 		return;
 	note(engine, request, KV_GIVEN_UP);
 	if (at == engine->waiting.count) {
-		free_request(engine, request);
+		free_request(engine, request, true);
 		oracle_list_remove(&engine->running, request);
 		return;
 	}
@@ -1206,6 +1230,7 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 		struct oracle_request *request = engine->running.items[i];
 		bool caught_up = request->scheduled > 0 && request->computed + request->scheduled == known_tokens(request);
 		bool token = emits_token(request);
+		bool prefill = request->scheduled > 0 && !is_decode(request);
 
 		request->fresh = false;
 		settle_computed(engine, request);
@@ -1217,6 +1242,8 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 			deliver_token(engine, request);
 		if (caught_up && request->generated == request->outputs)
 			finish(engine, request, finished);
+		else if (prefill && oracle_has_tree(engine))
+			oracle_tree_delivered(engine, request, caught_up);
 	}
 	for (size_t i = before; i < finished->count; i++)
 		oracle_list_remove(&engine->running, finished->items[i]);
@@ -1247,6 +1274,8 @@ static uint64_t waste_slots(const struct oracle_engine *engine, const struct ora
 	uint64_t final = final_tokens(request);
 	uint64_t waste = 0;
 
+	if (oracle_has_tree(engine))
+		return request->pages == kv_ceil_div(final, size) ? request->pages * size - final : 0;
 	if (is_contiguous(engine))
 		return request->chunk_blocks * size - final;
 	for (uint32_t g = 0; g < engine->config->groups; g++)
@@ -1275,12 +1304,13 @@ void oracle_engine_count(struct oracle_engine *engine)
 	struct kv_state *state = &engine->state;
 	uint64_t usable = engine->config->usable_blocks;
 
-	state->cached_blocks = oracle_cache_cached(&engine->cache);
+	state->cached_blocks = oracle_has_tree(engine) ? oracle_tree_cached(engine) : oracle_cache_cached(&engine->cache);
 	state->pinned_blocks = usable - free_blocks(engine);
 	state->free_blocks = usable - state->pinned_blocks - state->cached_blocks;
 	state->evicted_blocks = engine->cache.evicted;
 	state->running = engine->running.count;
-	state->filled_slots = state->waste_slots = 0;
+	state->filled_slots = oracle_has_tree(engine) ? oracle_tree_filled(engine) : 0;
+	state->waste_slots = 0;
 	for (uint64_t i = 0; i < usable; i++)
 		if (engine->cache.blocks[i].holders.count > 0)
 			state->filled_slots += filled_slots_of_block(engine, &engine->cache.blocks[i]);
@@ -1296,6 +1326,7 @@ void oracle_engine_count(struct oracle_engine *engine)
 
 static void charge_blocks(struct oracle_engine *engine, kv_time duration)
 {
+	oracle_tree_charge(engine, duration);
 	for (uint64_t i = 0; i < engine->config->usable_blocks; i++) {
 		const struct oracle_block *block = &engine->cache.blocks[i];
 

@@ -8,6 +8,7 @@
 #include "tests/oracle/buddy.h"
 #include "tests/oracle/cache.h"
 #include "tests/oracle/list.h"
+#include "tests/oracle/radix.h"
 
 /* A block table of one group; NULL = a slot that fell out of the window. */
 struct oracle_table {
@@ -46,6 +47,9 @@ struct oracle_request {
 	struct kv_rank rank;          /* in the waiting queue */
 	struct oracle_table table[KV_MAX_GROUPS];
 	uint64_t chunk_address, chunk_blocks;  /* contiguous allocation */
+	struct oracle_radix_node *end;         /* radix: of the path that it keeps; NULL = it does not run */
+	uint64_t shared;                       /* tokens on that path */
+	uint64_t pages;                        /* all of its pages, those of the path first */
 	struct kv_request_record record;
 };
 
@@ -54,6 +58,8 @@ struct oracle_engine {
 	struct kv_sink *sink;
 	struct oracle_cache cache;
 	struct oracle_buddy buddy;
+	struct oracle_radix radix;
+	struct oracle_list keys;      /* struct oracle_key, of what the tree has */
 	struct oracle_list running;   /* in order of admission */
 	struct oracle_list waiting;   /* in order of service */
 	size_t returned;              /* leading entries of waiting that preemption put at the front: those that are swapped out,

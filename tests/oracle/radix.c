@@ -2,9 +2,9 @@
 
 #include "tests/oracle/radix.h"
 
-void oracle_radix_init(struct oracle_radix *radix, uint64_t page_size, const char *strategy)
+void oracle_radix_init(struct oracle_radix *radix, uint64_t page_size, const struct kv_policy_use *eviction)
 {
-	*radix = (struct oracle_radix){.page_size = page_size, .strategy = strategy};
+	*radix = (struct oracle_radix){.page_size = page_size, .eviction = eviction};
 }
 
 static void free_below(struct oracle_radix_node *node)
@@ -22,21 +22,23 @@ void oracle_radix_fini(struct oracle_radix *radix)
 	free_below(&radix->root);
 }
 
-/* The key's tokens, whole pages of them. */
-static struct oracle_token *spell_out(const struct oracle_radix *radix, const struct kv_segment *key, uint32_t segments,
-                                      uint64_t *count)
+struct oracle_token *oracle_radix_spell_out(const struct kv_segment *segment, uint32_t segments, uint64_t *count)
 {
 	struct oracle_token *tokens = NULL;
 	size_t capacity = 0;
 
 	*count = 0;
 	for (uint32_t s = 0; s < segments; s++)
-		for (uint32_t i = 0; i < key[s].length; i++) {
+		for (uint32_t i = 0; i < segment[s].length; i++) {
 			tokens = kv_grow(tokens, &capacity, *count + 1, sizeof *tokens);
-			tokens[(*count)++] = (struct oracle_token){key[s].stream, key[s].kind, i};
+			tokens[(*count)++] = (struct oracle_token){segment[s].stream, segment[s].kind, i};
 		}
-	*count -= *count % radix->page_size;
 	return tokens;
+}
+
+static uint64_t whole_pages(const struct oracle_radix *radix, const struct oracle_radix_text *text)
+{
+	return text->count - text->count % radix->page_size;
 }
 
 static struct oracle_token *copy_tokens(const struct oracle_token *tokens, uint64_t count)
@@ -58,12 +60,25 @@ static uint64_t common_pages(const struct oracle_radix *radix, const struct orac
 	return common - common % radix->page_size;
 }
 
-static struct oracle_radix_node *find_child(const struct oracle_radix *radix, const struct oracle_radix_node *node,
-                                            const struct oracle_token *tokens, uint64_t count)
+static bool is_below(const struct oracle_radix_node *child, const struct oracle_radix_node *node,
+                     const struct oracle_key *key)
 {
-	for (size_t i = 0; i < node->children.count; i++)
-		if (common_pages(radix, node->children.items[i], tokens, count) > 0)
-			return node->children.items[i];
+	if (node->parent != NULL || child->key == NULL || key == NULL)
+		return true;
+	return oracle_equal_keys(child->key, key);
+}
+
+/* The child of a node that shares the next page of the text, `at` tokens into it; *common = by whole pages. */
+static struct oracle_radix_node *find_child(const struct oracle_radix *radix, const struct oracle_radix_node *node,
+                                            const struct oracle_radix_text *text, uint64_t at, uint64_t *common)
+{
+	for (size_t i = 0; i < node->children.count; i++) {
+		struct oracle_radix_node *child = node->children.items[i];
+
+		*common = common_pages(radix, child, text->tokens + at, whole_pages(radix, text) - at);
+		if (*common > 0 && is_below(child, node, text->key))
+			return child;
+	}
 	return NULL;
 }
 
@@ -73,6 +88,7 @@ static struct oracle_radix_node *split(struct oracle_radix *radix, struct oracle
 	struct oracle_token *all = lower->tokens;
 
 	radix->clock++;
+	upper->key = lower->key;
 	upper->parent = lower->parent;
 	upper->tokens = copy_tokens(all, at);
 	upper->count = at;
@@ -90,57 +106,68 @@ static struct oracle_radix_node *split(struct oracle_radix *radix, struct oracle
 	return upper;
 }
 
-uint64_t oracle_radix_match(struct oracle_radix *radix, const struct kv_segment *key, uint32_t segments,
+uint64_t oracle_radix_peek(const struct oracle_radix *radix, const struct oracle_radix_text *text, uint64_t *unlocked)
+{
+	const struct oracle_radix_node *node = &radix->root;
+	uint64_t found = 0, common;
+
+	*unlocked = 0;
+	while ((node = find_child(radix, node, text, found, &common)) != NULL) {
+		*unlocked += node->locks == 0 ? common : 0;
+		found += common;
+		if (common < node->count)
+			break;
+	}
+	return found;
+}
+
+uint64_t oracle_radix_match(struct oracle_radix *radix, const struct oracle_radix_text *text,
                             struct oracle_radix_node **node)
 {
-	uint64_t count, found = 0, now = ++radix->clock;
-	struct oracle_token *tokens = spell_out(radix, key, segments, &count);
+	uint64_t found = 0, common, now = ++radix->clock;
 	struct oracle_radix_node *child;
 
 	*node = &radix->root;
-	while ((child = find_child(radix, *node, tokens + found, count - found)) != NULL) {
-		uint64_t common = common_pages(radix, child, tokens + found, count - found);
-
+	while ((child = find_child(radix, *node, text, found, &common)) != NULL) {
 		child->accessed = now;
 		*node = common < child->count ? split(radix, child, common) : child;
 		found += common;
 	}
-	free(tokens);
 	return found;
 }
 
-uint64_t oracle_radix_insert(struct oracle_radix *radix, const struct kv_segment *key, uint32_t segments, int64_t priority)
+uint64_t oracle_radix_insert(struct oracle_radix *radix, const struct oracle_radix_text *text, int64_t priority,
+                             bool counts, struct oracle_radix_node **node)
 {
-	uint64_t count, found = 0, now = ++radix->clock;
-	struct oracle_token *tokens = spell_out(radix, key, segments, &count);
-	struct oracle_radix_node *node = &radix->root, *child;
+	uint64_t found = 0, common, now = ++radix->clock;
+	struct oracle_radix_node *child;
 
-	while ((child = find_child(radix, node, tokens + found, count - found)) != NULL) {
-		uint64_t common = common_pages(radix, child, tokens + found, count - found);
-
+	*node = &radix->root;
+	while ((child = find_child(radix, *node, text, found, &common)) != NULL) {
 		child->accessed = now;
-		node = common < child->count ? split(radix, child, common) : child;
-		node->hits++;
-		if (node->priority < priority)
-			node->priority = priority;
+		*node = common < child->count ? split(radix, child, common) : child;
+		(*node)->hits += counts;
+		if ((*node)->priority < priority)
+			(*node)->priority = priority;
 		found += common;
 	}
-	if (found < count) {
+	if (found < whole_pages(radix, text)) {
 		struct oracle_radix_node *leaf = kv_calloc(1, sizeof *leaf);
 
 		radix->clock++;
 		*leaf = (struct oracle_radix_node){
-			.parent = node,
-			.tokens = copy_tokens(tokens + found, count - found),
-			.count = count - found,
-			.hits = 1,
+			.key = text->key,
+			.parent = *node,
+			.tokens = copy_tokens(text->tokens + found, whole_pages(radix, text) - found),
+			.count = whole_pages(radix, text) - found,
+			.hits = counts,
 			.priority = priority,
 			.created = radix->clock,
 			.accessed = radix->clock,
 		};
-		oracle_list_append(&node->children, leaf);
+		oracle_list_append(&(*node)->children, leaf);
+		*node = leaf;
 	}
-	free(tokens);
 	return found;
 }
 
@@ -148,21 +175,12 @@ uint64_t oracle_radix_insert(struct oracle_radix *radix, const struct kv_segment
 
 static struct kv_rank rank_of(const struct oracle_radix *radix, const struct oracle_radix_node *leaf)
 {
-	int64_t accessed = (int64_t)leaf->accessed, created = (int64_t)leaf->created, hits = (int64_t)leaf->hits;
+	const struct kv_policy_use *use = radix->eviction;
+	struct kv_leaf_view view = {
+		.created = leaf->created, .accessed = leaf->accessed, .hits = leaf->hits, .priority = leaf->priority,
+	};
 
-	if (strcmp(radix->strategy, "lru") == 0)
-		return (struct kv_rank){accessed, 0};
-	if (strcmp(radix->strategy, "lfu") == 0)
-		return (struct kv_rank){hits, accessed};
-	if (strcmp(radix->strategy, "fifo") == 0)
-		return (struct kv_rank){created, 0};
-	if (strcmp(radix->strategy, "mru") == 0)
-		return (struct kv_rank){-accessed, 0};
-	if (strcmp(radix->strategy, "filo") == 0)
-		return (struct kv_rank){-created, 0};
-	if (strcmp(radix->strategy, "slru") == 0)
-		return (struct kv_rank){hits >= 2, accessed};
-	return (struct kv_rank){leaf->priority, accessed};
+	return use->policy->hooks.eviction.leaf(use->state, &view);
 }
 
 static void find_first(const struct oracle_radix *radix, struct oracle_radix_node *node, struct oracle_radix_node **first)

@@ -1,0 +1,133 @@
+#include "config.h"
+
+#include "sim/deploy/policy_pairs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_contiguous(const struct kv_policy_use policy[])
+{
+	return policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous;
+}
+
+static bool shares_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	(void)layout;
+	return is_contiguous(policy) && policy[KV_POLICY_PREFIX].policy->hooks.prefix.form != KV_PREFIX_NONE;
+}
+
+static bool splits_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	return is_contiguous(policy) && (layout->groups > 1 || layout->group[0].window > 0);
+}
+
+static bool swaps_contiguous(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	(void)layout;
+	return is_contiguous(policy) && kv_policy_swaps(&policy[KV_POLICY_PREEMPTION]);
+}
+
+static bool swaps_windows(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	bool windowed = false;
+
+	for (uint32_t g = 0; g < layout->groups; g++)
+		windowed |= layout->group[g].window > 0;
+	return windowed && kv_policy_swaps(&policy[KV_POLICY_PREEMPTION]);
+}
+
+static bool has_tree(const struct kv_policy_use policy[])
+{
+	return policy[KV_POLICY_PREFIX].policy->hooks.prefix.form == KV_PREFIX_RADIX;
+}
+
+static bool has_tree_of_many(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	return has_tree(policy) && (layout->groups > 1 || layout->group[0].window > 0);
+}
+
+static bool ignores_parameters(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	const struct kv_policy_use *eviction = &policy[KV_POLICY_EVICTION];
+	struct kv_policy_use plain;
+	struct kv_error err;
+	bool given;
+
+	(void)layout;
+	if (!has_tree(policy) || !eviction->policy->hooks.eviction.leaf_takes_none)
+		return false;
+	if (kv_policy_parse(KV_POLICY_EVICTION, eviction->policy->name, &plain, &err))
+		return false;
+	given = memcmp(plain.state, eviction->state, plain.policy->state_size) != 0;
+	kv_policy_use_fini(&plain);
+	return given;
+}
+
+/* What does not go together: the two kinds that clash (the second may be the model: KV_POLICY_KINDS), and why. */
+static const struct {
+	bool (*clashes)(const struct kv_policy_use policy[], const struct kv_layout *layout);
+	enum kv_policy_kind one, other;
+	const char *why;
+} clashes[] = {
+	{ shares_contiguous, KV_POLICY_ALLOCATION, KV_POLICY_PREFIX,
+	  "a contiguous piece belongs to one request and cannot share blocks with another: add "
+	  "--no-enable-prefix-caching" },
+	{ splits_contiguous, KV_POLICY_ALLOCATION, KV_POLICY_KINDS,
+	  "a contiguous piece holds a whole context, and this model's windowed layers do not keep theirs: "
+	  "choose one that takes blocks on demand" },
+	{ swaps_contiguous, KV_POLICY_PREEMPTION, KV_POLICY_ALLOCATION,
+	  "mode=swap copies blocks that are taken on demand, and gives them back one by one: leave mode=swap out" },
+	{ swaps_windows, KV_POLICY_PREEMPTION, KV_POLICY_KINDS,
+	  "mode=swap brings back whole contexts, and its windowed layers do not keep theirs: leave mode=swap out" },
+	{ has_tree_of_many, KV_POLICY_PREFIX, KV_POLICY_KINDS,
+	  "its tree holds whole contexts of one kind of layers: choose block-hash" },
+	{ ignores_parameters, KV_POLICY_EVICTION, KV_POLICY_PREFIX,
+	  "its parameters order blocks, and leaves of a tree go by the priority of their requests: leave them out" },
+};
+
+/* Names of the policies that can order leaves. */
+static const char *leaf_orders(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
+		if ((*p)->kind == KV_POLICY_EVICTION && (*p)->hooks.eviction.leaf != NULL && used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", (*p)->name);
+	return text;
+}
+
+static int check_eviction(const struct kv_policy_use policy[], struct kv_error *err)
+{
+	const struct kv_policy *eviction = policy[KV_POLICY_EVICTION].policy;
+	char names[256];
+
+	if (eviction->hooks.eviction.refuses)
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s knows the future, which a run does not: use it with kvsim trace cache",
+		               eviction->name);
+	if (has_tree(policy) && eviction->hooks.eviction.leaf == NULL)
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s, which evicts whole leaves of its tree: "
+		               "choose one that orders leaves (%s)", eviction->name, policy[KV_POLICY_PREFIX].policy->name,
+		               leaf_orders(names, sizeof names));
+	return 0;
+}
+
+int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
+                      struct kv_error *err)
+{
+	if (check_eviction(policy, err))
+		return -1;
+	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {
+		enum kv_policy_kind one = clashes[i].one, other = clashes[i].other;
+
+		if (!clashes[i].clashes(policy, layout))
+			continue;
+		if (other == KV_POLICY_KINDS)
+			return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with this model: %s",
+			               kv_policy_kind_name(one), policy[one].policy->name, clashes[i].why);
+		return kv_fail(err, KV_EXIT_USAGE, "%s %s does not go with %s %s: %s", kv_policy_kind_name(one),
+		               policy[one].policy->name, kv_policy_kind_name(other), policy[other].policy->name,
+		               clashes[i].why);
+	}
+	return 0;
+}
