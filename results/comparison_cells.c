@@ -7,10 +7,10 @@
 
 #include "results/comparison.h"
 
-/* Counts are whole; means of counts (running requests) are not. */
+/* Counts are whole, but for the rounding of a mean times their number; means of counts (running requests) are not. */
 static int decimals(double value, const char *unit)
 {
-	if (*unit == '\0' && value == floor(value))
+	if (*unit == '\0' && fabs(value - round(value)) <= 1e-9 * fabs(value))
 		return 0;
 	return value != 0 && fabs(value) < 1 ? 4 : 2;
 }
@@ -39,13 +39,12 @@ const char *kv_comparison_change(const struct kv_difference *difference, const c
 
 const char *kv_comparison_interval(const struct kv_difference *difference, const char *unit, char text[KV_CELL_MAX])
 {
-	int low = decimals(difference->interval.low, unit), high = decimals(difference->interval.high, unit);
-	int digits = low > high ? low : high;
+	double low = difference->interval.low, high = difference->interval.high;
+	int digits = decimals(fabs(low) > fabs(high) ? low : high, unit);
 
 	if (difference->verdict == KV_DIFFERENCE_BARE || difference->verdict == KV_DIFFERENCE_NONE)
 		return strcpy(text, "");
-	snprintf(text, KV_CELL_MAX, "%+.*f to %+.*f", digits, difference->interval.low, digits,
-	         difference->interval.high);
+	snprintf(text, KV_CELL_MAX, "%+.*f to %+.*f", digits, low, digits, high);
 	return text;
 }
 
