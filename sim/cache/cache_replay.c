@@ -537,7 +537,7 @@ static void close_replay(struct replay *r)
 	free(r->next_use);
 }
 
-static void add_sums(struct kv_replay_sums *to, const struct kv_replay_sums *from)
+void kv_replay_add(struct kv_replay_sums *to, const struct kv_replay_sums *from)
 {
 	to->prompts += from->prompts;
 	to->blocks += from->blocks;
@@ -560,7 +560,7 @@ void kv_cache_replay(const struct kv_block_trace *trace, const struct kv_policy_
 		r.sums = p < trace->prompts / 2 ? &result->whole : &result->second_half;
 		play(&r, &trace->prompt[p]);
 	}
-	add_sums(&result->whole, &result->second_half);
+	kv_replay_add(&result->whole, &result->second_half);
 	result->resident_blocks = r.stored;
 	close_replay(&r);
 }

@@ -39,6 +39,8 @@ struct kv_replay_result {
 	uint64_t resident_blocks;           /* at the end */
 };
 
+void kv_replay_add(struct kv_replay_sums *to, const struct kv_replay_sums *from);
+
 /* Plays the trace once, with a policy that was not used before. */
 void kv_cache_replay(const struct kv_block_trace *trace, const struct kv_policy_use *policy, enum kv_replay_unit unit,
                      uint64_t blocks, struct kv_replay_result *result);

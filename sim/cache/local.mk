@@ -11,4 +11,5 @@ libkvsim_a_SOURCES += \
 	%D%/ghosts.c %D%/ghosts.h \
 	%D%/partial_blocks.c %D%/partial_blocks.h \
 	%D%/prefix_lookup.c %D%/prefix_lookup.h \
-	%D%/radix.c %D%/radix.h
+	%D%/radix.c %D%/radix.h \
+	%D%/radix_replay.c %D%/radix_replay.h

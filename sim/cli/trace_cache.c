@@ -13,8 +13,10 @@
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 #include "sim/cache/cache_replay.h"
+#include "sim/cache/radix_replay.h"
 #include "sim/cli/command.h"
 #include "sim/cli/trace_file.h"
+#include "sim/deploy/policy_pairs.h"
 
 struct arguments {
 	struct kv_trace_file file;
@@ -23,7 +25,16 @@ struct arguments {
 	const char **eviction;       /* as the user wrote them */
 	size_t evictions, eviction_capacity;
 	enum kv_replay_unit unit;
+	bool has_unit;
 	uint64_t block_size;         /* 0 = the trace's own */
+	const char *prefix;          /* as the user wrote it */
+	uint32_t page;               /* of a radix tree; 0 = blocks are found by their hash chain */
+};
+
+/* The trace, in the form that is played. */
+struct prompts {
+	struct kv_block_trace blocks;
+	struct kv_prompt_list list;
 };
 
 /* One row of the answer. */
@@ -35,7 +46,7 @@ struct row {
 
 static const char *const units[] = {[KV_REPLAY_BLOCK] = "block", [KV_REPLAY_LEAF] = "leaf"};
 
-enum { OPTION_BLOCKS = 0x200, OPTION_EVICTION, OPTION_UNIT, OPTION_BLOCK_SIZE, OPTIONS_END };
+enum { OPTION_BLOCKS = 0x200, OPTION_EVICTION, OPTION_UNIT, OPTION_BLOCK_SIZE, OPTION_PREFIX, OPTIONS_END };
 
 static const struct argp_option options[] = {
 	{ .name = "blocks",
@@ -55,6 +66,11 @@ static const struct argp_option options[] = {
 	  .key = OPTION_BLOCK_SIZE,
 	  .arg = "N",
 	  .doc = "Tokens of a block (default: the trace's block ids, or 16 where it has none)" },
+	{ .name = "prefix",
+	  .key = OPTION_PREFIX,
+	  .arg = "block-hash|radix[,page=N]",
+	  .doc = "How prompts are found: by whole blocks, or in a radix tree of pages (default of a page: --block-size, or "
+	         "1 token) that goes by whole leaves (default: block-hash)" },
 	{ 0 }
 };
 
@@ -96,9 +112,51 @@ static int set_unit(struct arguments *a, const char *value, struct kv_error *err
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (strcmp(units[i], value) == 0) {
 			a->unit = (enum kv_replay_unit)i;
+			a->has_unit = true;
 			return 0;
 		}
 	return kv_fail(err, KV_EXIT_USAGE, "'%s' is neither block nor leaf", value);
+}
+
+/* The page of a radix tree, 0 for chains of blocks. */
+static int read_prefix(struct arguments *a, struct kv_policy_use *prefix, struct kv_error *err)
+{
+	enum kv_prefix_form form;
+	uint32_t page;
+
+	if (kv_policy_parse(KV_POLICY_PREFIX, a->prefix, prefix, err))
+		return -1;
+	form = prefix->policy->hooks.prefix.form;
+	if (form == KV_PREFIX_CHAIN)
+		return 0;
+	if (form != KV_PREFIX_RADIX)
+		return kv_fail(err, KV_EXIT_USAGE, "--prefix: a replay finds prompts by block-hash or radix, not by %s",
+		               prefix->policy->name);
+	page = prefix->policy->hooks.prefix.block_tokens(prefix->state);
+	if (page != 0 && a->block_size != 0 && page != a->block_size)
+		return kv_fail(err, KV_EXIT_USAGE, "--prefix %s: a page is a block, and --block-size is %" PRIu64
+		               ": give one of them", a->prefix, a->block_size);
+	if (a->has_unit)
+		return kv_fail(err, KV_EXIT_USAGE, "--unit does not go with --prefix radix: leaves of its tree go as a whole");
+	a->page = (uint32_t)kv_max(1, kv_max(page, a->block_size));
+	return 0;
+}
+
+/* All that depends on several options. */
+static int settle(struct arguments *a, struct kv_error *err)
+{
+	struct kv_policy_use policy[KV_POLICY_KINDS] = {0};
+	int failed = read_prefix(a, &policy[KV_POLICY_PREFIX], err);
+
+	for (size_t i = 0; !failed && i < a->evictions; i++) {
+		struct kv_policy_use *eviction = &policy[KV_POLICY_EVICTION];
+
+		failed = kv_policy_parse(KV_POLICY_EVICTION, a->eviction[i], eviction, err) ||
+		         kv_policies_check_leaves(policy, err);
+		kv_policy_use_fini(eviction);
+	}
+	kv_policy_use_fini(&policy[KV_POLICY_PREFIX]);
+	return failed;
 }
 
 static int take_option(struct arguments *a, int key, const char *value, struct kv_error *err)
@@ -107,6 +165,7 @@ static int take_option(struct arguments *a, int key, const char *value, struct k
 	case OPTION_BLOCKS: return add_sizes(a, value, err);
 	case OPTION_EVICTION: return check_eviction(a, value, err);
 	case OPTION_UNIT: return set_unit(a, value, err);
+	case OPTION_PREFIX: a->prefix = value; return 0;
 	default: return kv_parse_count(value, 1, KV_TOKENS_MAX, &a->block_size, err);
 	}
 }
@@ -160,8 +219,27 @@ static void print_rows(struct kv_output *out, const struct row *rows, size_t cou
 	}
 }
 
+static void print_form(struct kv_output *out, const struct arguments *a, uint64_t blocks, uint32_t different)
+{
+	if (a->page > 0) {
+		kv_trace_file_print_text(out, "Pages", "%" PRIu64 " of %" PRIu32 " token%s", blocks, a->page,
+		                         a->page == 1 ? "" : "s");
+		kv_trace_file_print_text(out, "Unit of eviction", "leaf of a radix tree, as a whole");
+		return;
+	}
+	kv_trace_file_print_text(out, "Blocks", "%" PRIu64 ", %" PRIu32 " different", blocks, different);
+	kv_trace_file_print_text(out, "Unit of eviction", "%s", units[a->unit]);
+}
+
+static json_t *form_json(const struct arguments *a, uint32_t different)
+{
+	if (a->page > 0)
+		return json_pack("{ss sI}", "prefix", "radix", "page", (json_int_t)a->page);
+	return json_pack("{ss sI}", "unit", units[a->unit], "unique_blocks", (json_int_t)different);
+}
+
 static void print_text(struct kv_output *out, const struct arguments *a, struct kv_trace *file,
-                       const struct kv_block_trace *trace, const struct row *rows, size_t count)
+                       const struct prompts *prompts, const struct row *rows, size_t count)
 {
 	const struct kv_replay_sums *whole = &rows[0].result.whole;
 
@@ -170,8 +248,7 @@ static void print_text(struct kv_output *out, const struct arguments *a, struct 
 	kv_trace_file_print_count(out, "Prompts", whole->prompts);
 	kv_trace_file_print_text(out, "Prompt tokens", "%" PRIu64 " (%" PRIu64 " in the second half)", whole->tokens,
 	                         rows[0].result.second_half.tokens);
-	kv_trace_file_print_text(out, "Blocks", "%" PRIu64 ", %" PRIu32 " different", whole->blocks, trace->nodes);
-	kv_trace_file_print_text(out, "Unit of eviction", "%s", units[a->unit]);
+	print_form(out, a, whole->blocks, prompts->blocks.nodes);
 	if (!kv_trace_has_prefix_identity(file))
 		kv_output_text(out, "The trace does not say what prompts share: nothing can be hit.\n");
 	print_rows(out, rows, count);
@@ -188,9 +265,9 @@ static json_t *sums_json(const struct kv_replay_sums *sums)
 }
 
 static void print_json(struct kv_output *out, const struct arguments *a, struct kv_trace *file,
-                       const struct kv_block_trace *trace, const struct row *rows, size_t count)
+                       const struct prompts *prompts, const struct row *rows, size_t count)
 {
-	json_t *runs = json_array();
+	json_t *runs = json_array(), *answer, *form;
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(runs, json_pack("{ss sI sI so so}", "eviction", rows[i].eviction, "blocks",
@@ -198,13 +275,16 @@ static void print_json(struct kv_output *out, const struct arguments *a, struct 
 		                                      (json_int_t)rows[i].result.resident_blocks, "whole",
 		                                      sums_json(&rows[i].result.whole), "second_half",
 		                                      sums_json(&rows[i].result.second_half)));
-	kv_trace_file_print_json(out, json_pack("{ss ss ss sI sb so}", "file", a->file.path, "format",
-	                                        kv_trace_format(file)->name, "unit", units[a->unit], "unique_blocks",
-	                                        (json_int_t)trace->nodes, "prefix_identity",
-	                                        kv_trace_has_prefix_identity(file), "runs", runs));
+	answer = json_pack("{ss ss}", "file", a->file.path, "format", kv_trace_format(file)->name);
+	form = form_json(a, prompts->blocks.nodes);
+	json_object_update(answer, form);
+	json_decref(form);
+	json_object_set_new(answer, "prefix_identity", json_boolean(kv_trace_has_prefix_identity(file)));
+	json_object_set_new(answer, "runs", runs);
+	kv_trace_file_print_json(out, answer);
 }
 
-static void play(const struct arguments *a, const struct kv_block_trace *trace, struct row *rows)
+static void play(const struct arguments *a, const struct prompts *prompts, struct row *rows)
 {
 	for (size_t e = 0; e < a->evictions; e++)
 		for (size_t s = 0; s < a->sizes; s++) {
@@ -215,12 +295,15 @@ static void play(const struct arguments *a, const struct kv_block_trace *trace, 
 
 			KV_ASSERT(!failed, "eviction %s could be read once", a->eviction[e]);
 			*row = (struct row){.eviction = a->eviction[e], .blocks = a->blocks[s]};
-			kv_cache_replay(trace, &use, a->unit, a->blocks[s], &row->result);
+			if (a->page > 0)
+				kv_radix_replay(&prompts->list, &use, a->page, a->blocks[s], &row->result);
+			else
+				kv_cache_replay(&prompts->blocks, &use, a->unit, a->blocks[s], &row->result);
 			kv_policy_use_fini(&use);
 		}
 }
 
-static int report(const struct arguments *a, struct kv_trace *file, const struct kv_block_trace *trace,
+static int report(const struct arguments *a, struct kv_trace *file, const struct prompts *prompts,
                   struct kv_error *err)
 {
 	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
@@ -228,34 +311,41 @@ static int report(const struct arguments *a, struct kv_trace *file, const struct
 	struct row *rows = kv_calloc(count, sizeof *rows);
 	int failed;
 
-	play(a, trace, rows);
-	(a->file.json ? print_json : print_text)(out, a, file, trace, rows, count);
+	play(a, prompts, rows);
+	(a->file.json ? print_json : print_text)(out, a, file, prompts, rows, count);
 	failed = kv_output_close(out, err);
 	kv_output_free(out);
 	free(rows);
 	return failed;
 }
 
-static int read_blocks(struct kv_block_trace *trace, struct kv_trace *file, struct kv_error *err)
+static int read_prompts(const struct arguments *a, struct prompts *prompts, struct kv_trace *file, struct kv_error *err)
 {
 	struct kv_request request;
 	int status;
 
 	while ((status = kv_trace_file_next(file, &request, err)) == 1)
-		if (kv_block_trace_add(trace, &request, err))
+		if (a->page > 0)
+			kv_prompt_list_add(&prompts->list, &request);
+		else if (kv_block_trace_add(&prompts->blocks, &request, err))
 			return -1;
 	return status;
 }
 
-static int run(const struct arguments *a, struct kv_error *err)
+static int run(struct arguments *a, struct kv_error *err)
 {
-	struct kv_trace *file = kv_trace_open(a->file.path, &a->file.options, err);
-	struct kv_block_trace trace = {.block_size = (uint32_t)a->block_size};
-	int failed = file == NULL ? -1 : read_blocks(&trace, file, err);
+	struct prompts prompts = {.blocks.block_size = (uint32_t)a->block_size};
+	struct kv_trace *file;
+	int failed;
 
+	if (settle(a, err))
+		return -1;
+	file = kv_trace_open(a->file.path, &a->file.options, err);
+	failed = file == NULL ? -1 : read_prompts(a, &prompts, file, err);
 	if (!failed)
-		failed = report(a, file, &trace, err);
-	kv_block_trace_fini(&trace);
+		failed = report(a, file, &prompts, err);
+	kv_block_trace_fini(&prompts.blocks);
+	kv_prompt_list_fini(&prompts.list);
 	kv_trace_close(file);
 	return failed;
 }
@@ -273,7 +363,7 @@ int kv_cli_trace_cache(int argc, char **argv)
 		       "  kvsim trace cache trace.jsonl --blocks 1000,5000,20000 --eviction lru --eviction belady\v"
 		       "What requests generate is not stored, unless a later prompt contains it. belady is the offline bound."
 	};
-	struct arguments a = {.unit = KV_REPLAY_BLOCK};
+	struct arguments a = {.unit = KV_REPLAY_BLOCK, .prefix = "block-hash"};
 	struct kv_error err;
 	int failed;
 

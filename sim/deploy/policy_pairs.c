@@ -46,23 +46,6 @@ static bool has_tree_of_many(const struct kv_policy_use policy[], const struct k
 	return has_tree(policy) && (layout->groups > 1 || layout->group[0].window > 0);
 }
 
-static bool ignores_parameters(const struct kv_policy_use policy[], const struct kv_layout *layout)
-{
-	const struct kv_policy_use *eviction = &policy[KV_POLICY_EVICTION];
-	struct kv_policy_use plain;
-	struct kv_error err;
-	bool given;
-
-	(void)layout;
-	if (!has_tree(policy) || !eviction->policy->hooks.eviction.leaf_takes_none)
-		return false;
-	if (kv_policy_parse(KV_POLICY_EVICTION, eviction->policy->name, &plain, &err))
-		return false;
-	given = memcmp(plain.state, eviction->state, plain.policy->state_size) != 0;
-	kv_policy_use_fini(&plain);
-	return given;
-}
-
 /* What does not go together: the two kinds that clash (the second may be the model: KV_POLICY_KINDS), and why. */
 static const struct {
 	bool (*clashes)(const struct kv_policy_use policy[], const struct kv_layout *layout);
@@ -81,8 +64,6 @@ static const struct {
 	  "mode=swap brings back whole contexts, and its windowed layers do not keep theirs: leave mode=swap out" },
 	{ has_tree_of_many, KV_POLICY_PREFIX, KV_POLICY_KINDS,
 	  "its tree holds whole contexts of one kind of layers: choose block-hash" },
-	{ ignores_parameters, KV_POLICY_EVICTION, KV_POLICY_PREFIX,
-	  "its parameters order blocks, and leaves of a tree go by the priority of their requests: leave them out" },
 };
 
 /* Names of the policies that can order leaves. */
@@ -97,25 +78,47 @@ static const char *leaf_orders(char *text, size_t size)
 	return text;
 }
 
-static int check_eviction(const struct kv_policy_use policy[], struct kv_error *err)
+static bool has_parameters(const struct kv_policy_use *eviction)
 {
-	const struct kv_policy *eviction = policy[KV_POLICY_EVICTION].policy;
+	struct kv_policy_use plain;
+	struct kv_error err;
+	bool given;
+
+	if (kv_policy_parse(KV_POLICY_EVICTION, eviction->policy->name, &plain, &err))
+		return false;
+	given = memcmp(plain.state, eviction->state, plain.policy->state_size) != 0;
+	kv_policy_use_fini(&plain);
+	return given;
+}
+
+int kv_policies_check_leaves(const struct kv_policy_use policy[KV_POLICY_KINDS], struct kv_error *err)
+{
+	const struct kv_policy_use *eviction = &policy[KV_POLICY_EVICTION];
+	const char *name = eviction->policy->name;
 	char names[256];
 
-	if (eviction->hooks.eviction.refuses)
-		return kv_fail(err, KV_EXIT_USAGE, "eviction %s knows the future, which a run does not: use it with kvsim trace cache",
-		               eviction->name);
-	if (has_tree(policy) && eviction->hooks.eviction.leaf == NULL)
+	if (!has_tree(policy))
+		return 0;
+	if (eviction->policy->hooks.eviction.leaf == NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s, which evicts whole leaves of its tree: "
-		               "choose one that orders leaves (%s)", eviction->name, policy[KV_POLICY_PREFIX].policy->name,
+		               "choose one that orders leaves (%s)", name, policy[KV_POLICY_PREFIX].policy->name,
 		               leaf_orders(names, sizeof names));
+	if (eviction->policy->hooks.eviction.leaf_takes_none && has_parameters(eviction))
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s: its parameters order blocks, and leaves "
+		               "of a tree go by the priority of their requests: leave them out", name,
+		               policy[KV_POLICY_PREFIX].policy->name);
 	return 0;
 }
 
 int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
                       struct kv_error *err)
 {
-	if (check_eviction(policy, err))
+	const struct kv_policy *eviction = policy[KV_POLICY_EVICTION].policy;
+
+	if (eviction->hooks.eviction.refuses)
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s knows the future, which a run does not: use it with kvsim trace cache",
+		               eviction->name);
+	if (kv_policies_check_leaves(policy, err))
 		return -1;
 	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {
 		enum kv_policy_kind one = clashes[i].one, other = clashes[i].other;

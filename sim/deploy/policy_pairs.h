@@ -10,4 +10,7 @@
 int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const struct kv_layout *layout,
                       struct kv_error *err);
 
+/* The part of it that prefix and eviction policy settle between them; the others may be missing. */
+int kv_policies_check_leaves(const struct kv_policy_use policy[KV_POLICY_KINDS], struct kv_error *err);
+
 #endif

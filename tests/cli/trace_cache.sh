@@ -19,6 +19,24 @@ belady                           2               32   32.00             16      
 belady                           3               48   48.00              0              0               48   92.31              0
 END
 
+# 40 tokens: a (32), b wants 16 and a goes whole, a wants 32 and b goes, b wants 20 and a goes.
+run trace cache four.csv --blocks 40,52 --prefix radix
+expect 'leaves of a radix tree' 0 <<END
+File                    four.csv
+Format                  kvsim (the native trace: CSV with a header, or JSON lines)
+Prompts                 4
+Prompt tokens           100 (52 in the second half)
+Pages                   100 of 1 token
+Unit of eviction        leaf of a radix tree, as a whole
+
+                                       whole trace:                                           second half:                       
+Eviction                    Blocks       hit tokens       % evicted tokens         blocks       hit tokens       % evicted blocks
+lru                             40                0    0.00             80             80                0    0.00             48
+lru                             52               48   48.00              0              0               48   92.31              0
+END
+run trace cache four.csv --blocks 10 --prefix radix,page=4 --json
+report "$(grep -q '"prefix": "radix"' "$scratch/out" && grep -q '"page": 4' "$scratch/out"; echo $?)" 'a radix tree in JSON'
+
 run trace cache four.csv --blocks 2 --unit leaf --block-size 32 --json
 expect 'JSON' 0 <<END
 {
@@ -75,6 +93,10 @@ END
 wrong 'no pool size' '--blocks is missing: the pool sizes to try, such as --blocks 1000,5000' four.csv
 wrong 'no file' "FILE is missing ('-' is standard input)" --blocks 3
 wrong 'a pool size that is no number' "--blocks: 'x' is not a whole number" four.csv --blocks 1,x
+run trace cache four.csv --blocks 1 --prefix radix --eviction arc
+expect_line 'a policy without an order of leaves' 64 'eviction arc does not go with prefix radix, which evicts whole leaves'
+run trace cache four.csv --blocks 1 --prefix radix --unit leaf
+expect_line 'a unit of blocks' 64 '--unit does not go with --prefix radix: leaves of its tree go as a whole'
 wrong 'an unknown policy' "--eviction: unknown eviction policy 'lro': did you mean 'lru'?" four.csv --blocks 1 --eviction lro
 wrong 'an unknown unit' "--unit: 'page' is neither block nor leaf" four.csv --blocks 1 --unit page
 
