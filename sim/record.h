@@ -17,7 +17,8 @@ enum kv_event_kind {
 	KV_EVENT_ARRIVE,       /* tokens = prompt; at the trace's arrival time */
 	KV_EVENT_REFUSE,       /* tokens = prompt, detail = reason */
 	KV_EVENT_DROP,         /* tokens = prompt, detail = reason */
-	KV_EVENT_ADMIT,        /* tokens = hit, blocks = held after admission (all groups), detail = first, resume or swap_in */
+	KV_EVENT_ADMIT,        /* tokens = hit, or what swap_in brings back; blocks = held after admission (all groups),
+	                          detail = first, resume or swap_in */
 	KV_EVENT_SCHEDULE,     /* tokens = scheduled, blocks = held after */
 	KV_EVENT_PREEMPT,      /* tokens = computed tokens, blocks = held before; both are given up unless swap_out follows;
 	                          detail = host_full if it would, but for want of host memory */
@@ -63,7 +64,8 @@ enum kv_waiting_reason {
 
 const char *kv_waiting_reason_name(enum kv_waiting_reason reason);
 
-/* Preemption by swap, in requests and in blocks. At any time blocks_out = blocks_in + blocks_found + blocks_lost + blocks. */
+/* Preemption by swap, in requests and in blocks. At any time
+ * blocks_out = blocks_in + blocks_found + blocks_lost + blocks. */
 struct kv_swap_state {
 	/* levels */
 	uint64_t requests;      /* swapped out: of those that wait */

@@ -169,8 +169,9 @@ static void state_text(const void *item, char *text, size_t size)
 	         u(s->waiting[2]), u(s->waiting[3]), u(s->waiting[4]), u(s->in_flight), u(s->arrivals), u(s->finishes),
 	         u(s->refusals), u(s->preemptions), u(s->steps), u(s->prefill_tokens), u(s->decode_tokens),
 	         u(s->evicted_blocks), u(s->queried_tokens), u(s->hit_tokens), u(s->readmission_queried_tokens),
-	         u(s->readmission_hit_tokens), u(s->swap.requests), u(s->swap.blocks), u(s->swap.outs), u(s->swap.blocks_out),
-	         u(s->swap.ins), u(s->swap.blocks_in), u(s->swap.host_full), u(s->swap.blocks_found), u(s->swap.blocks_lost),
+	         u(s->readmission_hit_tokens), u(s->swap.requests), u(s->swap.blocks), u(s->swap.outs),
+	         u(s->swap.blocks_out), u(s->swap.ins), u(s->swap.blocks_in), u(s->swap.host_full),
+	         u(s->swap.blocks_found), u(s->swap.blocks_lost),
 	         u(s->swap.ns));
 }
 
@@ -187,7 +188,8 @@ static void record_text(const void *item, char *text, size_t size)
 
 	snprintf(text, size,
 	         "request %llu %s/%s arrival=%lld sent=%lld queued=%lld admitted=%lld first=%lld finish=%lld retrieval=%lld "
-	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld preempted=%lld (before first %lld, swapped %lld) "
+	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld "
+	         "preempted=%lld (before first %lld, swapped %lld) "
 	         "prompt=%u output=%u cached=%u external=%llu "
 	         "computed=%llu recomputed=%llu preemptions=%u swaps=%u block_ns=%llu:%llu", u(r->index),
 	         kv_status_name(r->status), r->status == KV_FINISHED || r->status == KV_REFUSED || r->reason != 0 ?
@@ -196,8 +198,9 @@ static void record_text(const void *item, char *text, size_t size)
 	         (long long)r->frontend, (long long)r->queue_for[KV_WAIT_BLOCKS],
 	         (long long)r->queue_for[KV_WAIT_SEQUENCE_SLOTS], (long long)r->queue_for[KV_WAIT_TOKEN_BUDGET],
 	         (long long)r->prefill_own, (long long)r->preempted, (long long)r->preempted_before_first,
-	         (long long)r->swapped, r->prompt_tokens, r->output_tokens, r->cached_tokens, u(r->external_tokens), u(r->computed_tokens),
-	         u(r->recomputed_tokens), r->preemptions, r->swaps, u((uint64_t)(r->block_ns >> 64)), u((uint64_t)r->block_ns));
+	         (long long)r->swapped, r->prompt_tokens, r->output_tokens, r->cached_tokens, u(r->external_tokens),
+	         u(r->computed_tokens), u(r->recomputed_tokens), r->preemptions, r->swaps,
+	         u((uint64_t)(r->block_ns >> 64)), u((uint64_t)r->block_ns));
 }
 
 /* --- comparison --------------------------------------------------------------------------------------------------- */

@@ -290,9 +290,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static void print_coverage(void)
 {
-	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused, %llu dropped; workloads with hits %llu, evictions "
-	       "%llu, preemptions %llu (swapped out and in %llu, host memory full %llu, blocks still cached at the return %llu, dropped "
-	       "while out %llu), hits after preemption %llu, stalls %llu, livelocks %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
+	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused, %llu dropped; workloads with "
+	       "hits %llu, evictions %llu, preemptions %llu (swapped out and in %llu, host memory full %llu, blocks still "
+	       "cached at the return %llu, dropped while out %llu), hits after preemption %llu, stalls %llu, "
+	       "livelocks %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
 	       (unsigned long long)coverage->runs, (unsigned long long)coverage->events,
 	       (unsigned long long)coverage->finished, (unsigned long long)coverage->refused,
 	       (unsigned long long)coverage->dropped,

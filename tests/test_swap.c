@@ -9,8 +9,8 @@
 #include "tests/workload.h"
 
 /* Ten blocks of 16 tokens. Two prompts of 80 tokens take five each in step 0; in step 1 the first needs a sixth, so the
- * second, which has one output, goes. It needs six blocks to go on, which are free when the first has its 30 outputs, behind
- * step 29. A step takes a second, a copied block a tenth of one. */
+ * second, which has one output, goes. It needs six blocks to go on, which are free when the first has its 30 outputs,
+ * behind step 29. A step takes a second, a copied block a tenth of one. */
 static void open_scenario(struct test_workload *workload, const char *prefix, uint64_t host_blocks)
 {
 	test_workload_init(workload);
@@ -88,7 +88,7 @@ START_TEST(a_victim_keeps_what_it_computed_and_pays_for_two_copies)
 }
 END_TEST
 
-/* The first takes a block in step 1 and another in step 17: the victim's last two are evicted, three are still there. */
+/* The first takes a block in step 1 and another in step 17: the victim's last two are evicted, three remain. */
 START_TEST(what_is_still_cached_at_the_return_is_not_copied_back)
 {
 	struct test_workload workload;
@@ -147,16 +147,19 @@ START_TEST(nobody_is_admitted_while_somebody_is_swapped_out)
 }
 END_TEST
 
-/* Three prompts of 64 tokens fill twelve blocks in step 0. Each needs a fifth in step 1, so the third goes; a seventh in step
- * 33, so the second goes. Then five blocks are free: enough for the third, but not for the second, which is before it. The
- * first has its 40 outputs behind step 39. */
+/* Three prompts of 64 tokens fill twelve blocks in step 0. Each needs a fifth in step 1, so the third goes; a seventh
+ * in step 33, so the second goes. Then five blocks are free: enough for the third, but not for the second, which is before
+ * it. The first has its 40 outputs behind step 39. */
 START_TEST(those_that_are_out_return_in_order_of_arrival)
 {
 	static const struct {
 		enum kv_event_kind kind;
 		uint64_t step, request, blocks;
 	} expected[] = {
-		{KV_EVENT_SWAP_OUT, 1, 2, 4}, {KV_EVENT_SWAP_OUT, 33, 1, 6}, {KV_EVENT_SWAP_IN, 40, 1, 6}, {KV_EVENT_SWAP_IN, 40, 2, 4}
+		{KV_EVENT_SWAP_OUT, 1, 2, 4},
+		{KV_EVENT_SWAP_OUT, 33, 1, 6},
+		{KV_EVENT_SWAP_IN, 40, 1, 6},
+		{KV_EVENT_SWAP_IN, 40, 2, 4},
 	};
 	struct test_workload workload;
 	struct run_log log;
@@ -185,7 +188,7 @@ START_TEST(those_that_are_out_return_in_order_of_arrival)
 }
 END_TEST
 
-/* --- random workloads ---------------------------------------------------------------------------------------------------- */
+/* --- random workloads ------------------------------------------------------------------------------------------- */
 
 enum { SEEDS = 3000 };
 
@@ -239,9 +242,9 @@ static uint64_t recomputed_tokens(const struct run_log *log)
 	return tokens;
 }
 
-/* Where any prompt fits a step and copies take no time, a return takes one step either way: requests run in the same steps,
- * and what is not computed again is all that differs. (With fewer tokens a step a return by recompute takes several, others are
- * admitted at other times, and either may end first.) */
+/* Where any prompt fits a step and copies take no time, a return takes one step either way: requests run in the same
+ * steps, and what is not computed again is all that differs. (With fewer tokens a step a return by recompute takes
+ * several, others are admitted at other times, and either may end first.) */
 START_TEST(over_an_infinite_link_with_tokens_to_spare_only_recomputation_is_saved)
 {
 	unsigned seen = 0;

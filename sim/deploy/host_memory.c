@@ -6,8 +6,8 @@
 
 #include "sim/base/quantity.h"
 
-/* Share of the data-sheet rate of PCIe that large copies are said to reach. Blocks copied one by one, as vLLM V0 did, reach
- * less: the finding of the PagedAttention paper (7.3) that swapping small blocks does not pay. */
+/* Share of the data-sheet rate of PCIe that large copies are said to reach. Blocks copied one by one, as vLLM V0 did,
+ * reach less: the finding of the PagedAttention paper (7.3) that swapping small blocks does not pay. */
 #define LINK_SHARE 0.8
 
 static int fill_blocks(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
@@ -17,7 +17,8 @@ static int fill_blocks(struct kv_deployment *d, const struct kv_scenario *s, str
 
 	if (s->engine.swap_space == 0)
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "preemption %s,mode=swap copies to host memory: give --swap-space BYTES, for each GPU (vLLM gave 4GiB)",
+		               "preemption %s,mode=swap copies to host memory: give --swap-space BYTES, for each GPU "
+		               "(vLLM gave 4GiB)",
 		               d->config.policy[KV_POLICY_PREEMPTION].policy->name);
 	swap->block_bytes = d->budget.layout.page_bytes;
 	swap->blocks = s->engine.swap_space / swap->block_bytes;
@@ -38,12 +39,13 @@ static int fill_bandwidth(struct kv_deployment *d, const struct kv_scenario *s, 
 		return 0;
 	}
 	if (link == 0)
-		return kv_fail(err, KV_EXIT_USAGE, "how fast blocks get to host memory is not known%s%s: give --swap-bandwidth RATE",
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "how fast blocks get to host memory is not known%s%s: give --swap-bandwidth RATE",
 		               d->hardware != NULL ? " of " : " without --hardware",
 		               d->hardware != NULL ? d->hardware->name : "");
 	d->config.swap.bandwidth = (uint64_t)(LINK_SHARE * link);
-	kv_remark(&d->assumptions, "copies to host memory reach %g of the %g GB/s of %s's host link", LINK_SHARE, link / 1e9,
-	          d->hardware->name);
+	kv_remark(&d->assumptions, "copies to host memory reach %g of the %g GB/s of %s's host link", LINK_SHARE,
+	          link / 1e9, d->hardware->name);
 	return 0;
 }
 

@@ -4,8 +4,8 @@
 
 #include "sim/deploy/deployment.h"
 
-/* Fills config.swap, once policies are parsed and the budget is drawn. KV_EXIT_USAGE where mode=swap lacks memory or a link
- * of known speed. */
+/* Fills config.swap, once policies are parsed and the budget is drawn. KV_EXIT_USAGE where mode=swap lacks memory or a
+ * link of known speed. */
 int kv_host_memory_fill(struct kv_deployment *deployment, const struct kv_scenario *scenario, struct kv_error *err);
 
 #endif

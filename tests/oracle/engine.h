@@ -62,8 +62,8 @@ struct oracle_engine {
 	struct oracle_list keys;      /* struct oracle_key, of what the tree has */
 	struct oracle_list running;   /* in order of admission */
 	struct oracle_list waiting;   /* in order of service */
-	size_t returned;              /* leading entries of waiting that preemption put at the front: those that are swapped out,
-	                                 then the others */
+	size_t returned;              /* leading entries of waiting that preemption put at the front: those that are swapped
+	                                 out, then the others */
 	struct kv_state state;
 	enum kv_waiting_reason reason;  /* why the last scheduling left requests waiting */
 	kv_time now;
