@@ -28,6 +28,24 @@ START_TEST(a_heap_yields_entries_by_primary_secondary_sequence)
 }
 END_TEST
 
+START_TEST(what_replaces_the_smallest_takes_its_own_place)
+{
+	static const int64_t order[] = { 2, 5, 6, 7, 8, 9 };
+	struct kv_heap heap = { 0 };
+
+	for (int64_t key = 4; key < 10; key++)
+		kv_heap_push(&heap, (struct kv_heap_entry){ key, 0, 0, 0 });
+	kv_heap_replace(&heap, (struct kv_heap_entry){ 2, 0, 0, 0 });
+	for (size_t i = 0; i < sizeof order / sizeof order[0]; i++, kv_heap_pop(&heap))
+		ck_assert_int_eq(kv_heap_peek(&heap)->primary, order[i]);
+	kv_heap_push(&heap, (struct kv_heap_entry){ 1, 0, 0, 0 });
+	kv_heap_push(&heap, (struct kv_heap_entry){ 3, 0, 0, 0 });
+	kv_heap_replace(&heap, (struct kv_heap_entry){ 4, 0, 0, 0 });
+	ck_assert_int_eq(kv_heap_peek(&heap)->primary, 3);
+	kv_heap_fini(&heap);
+}
+END_TEST
+
 START_TEST(a_heap_of_a_thousand_comes_out_sorted)
 {
 	struct kv_heap heap = {0};
@@ -110,6 +128,7 @@ int main(void)
 	TCase *tc = tcase_create("structures");
 
 	tcase_add_test(tc, a_heap_yields_entries_by_primary_secondary_sequence);
+	tcase_add_test(tc, what_replaces_the_smallest_takes_its_own_place);
 	tcase_add_test(tc, a_heap_of_a_thousand_comes_out_sorted);
 	tcase_add_test(tc, a_wheel_keeps_later_rounds_of_a_bucket);
 	tcase_add_test(tc, seven_orca_max_requests_fit_983_blocks);

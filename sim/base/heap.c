@@ -56,6 +56,11 @@ void kv_heap_pop(struct kv_heap *heap)
 	sift_down(heap, 0, last);
 }
 
+void kv_heap_replace(struct kv_heap *heap, struct kv_heap_entry entry)
+{
+	sift_down(heap, 0, entry);
+}
+
 void kv_heap_rebuild(struct kv_heap *heap)
 {
 	for (size_t i = heap->count / 4 + 1; i-- > 0;)

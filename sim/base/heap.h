@@ -28,6 +28,8 @@ static inline const struct kv_heap_entry *kv_heap_peek(const struct kv_heap *hea
 	return &heap->entry[0];
 }
 void kv_heap_pop(struct kv_heap *heap);
+/* Puts an entry in place of the smallest: the nearer to it, the cheaper. */
+void kv_heap_replace(struct kv_heap *heap, struct kv_heap_entry entry);
 /* Puts entries whose keys were changed back in order, all at once. */
 void kv_heap_rebuild(struct kv_heap *heap);
 void kv_heap_fini(struct kv_heap *heap);

@@ -21,19 +21,21 @@ struct block {
 	uint32_t tokens;
 	uint32_t depth;
 	uint32_t children;   /* stored blocks that follow it */
-	uint32_t next, prev; /* in the list of its queue, or of vacant blocks */
+	uint32_t next, prev; /* in its list or chain; next of vacant ones: in theirs */
 	uint32_t queue;
 	bool in_use;         /* of the current prompt, in unit leaf: may not go, and is in no queue */
 	bool ordered;        /* may go */
-	uint32_t list;       /* of its queue, which it stands in; LISTS = in the heap */
+	uint32_t list;       /* of its queue, which it stands in; or HEAP or CHAIN */
 	bool released;       /* since it was stored */
 	struct kv_rank rank;
 	uint64_t sequence;
 	_Alignas(8) unsigned char state[KV_ENTRY_STATE_MAX];
 };
 
-/* Ranks come in few rising sequences, which lists take at their ends; the rest goes to a heap. */
+/* Ranks come in few rising sequences, which lists take at their ends. The rest goes to a heap, in chains: a block that goes
+ * after the one put in before it hangs behind it, and only the head of a chain stands in the heap. */
 #define LISTS 4
+enum { HEAP = LISTS, CHAIN };
 
 struct list {
 	uint32_t first, last;
@@ -57,6 +59,7 @@ struct replay {
 	uint32_t *place;       /* of each node, in block; NONE = not stored */
 	struct queue queue[KV_EVICTION_QUEUES];
 	unsigned queues;
+	uint32_t latest;       /* block put into a queue; NONE = none yet */
 	bool remembers;
 	struct kv_ghosts ghosts;
 	struct kv_release call;
@@ -116,37 +119,92 @@ static uint32_t fitting_list(const struct replay *r, const struct queue *queue, 
 	return found;
 }
 
-/* Puts a block into its queue if it may go. */
-static void put_in(struct replay *r, uint32_t b)
+static struct kv_heap_entry entry_of(const struct replay *r, uint32_t b)
 {
-	struct block *block = &r->block[b];
+	const struct block *block = &r->block[b];
 
-	struct queue *queue = &r->queue[block->queue];
-
-	block->ordered = may_go(r, block);
-	if (!block->ordered)
-		return;
-	block->list = fitting_list(r, queue, block);
-	if (block->list < LISTS)
-		list_append(r, b);
-	else
-		kv_heap_push(&queue->heap,
-		             (struct kv_heap_entry){block->rank.primary, block->rank.secondary, block->sequence, b});
-}
-
-static void take_out(struct replay *r, uint32_t b)
-{
-	if (r->block[b].ordered && r->block[b].list < LISTS)
-		list_remove(r, b);
-	r->block[b].ordered = false;
+	return (struct kv_heap_entry){block->rank.primary, block->rank.secondary, block->sequence, b};
 }
 
 static bool is_stale(const struct replay *r, unsigned queue, const struct kv_heap_entry *entry)
 {
 	const struct block *block = &r->block[entry->payload];
 
-	return !block->ordered || block->list < LISTS || block->queue != queue || block->sequence != entry->sequence
+	return !block->ordered || block->list != HEAP || block->queue != queue || block->sequence != entry->sequence
 	       || block->rank.primary != entry->primary || block->rank.secondary != entry->secondary;
+}
+
+/* May the block hang behind the latest one? */
+static bool is_next_of_chain(const struct replay *r, const struct block *block)
+{
+	const struct block *latest;
+
+	if (r->latest == NONE)
+		return false;
+	latest = &r->block[r->latest];
+	return latest != block && latest->ordered && latest->list >= HEAP && latest->next == NONE
+	       && latest->queue == block->queue && goes_before(latest, block);
+}
+
+static void heap_insert(struct replay *r, uint32_t b)
+{
+	struct block *block = &r->block[b];
+
+	block->next = block->prev = NONE;
+	if (is_next_of_chain(r, block)) {
+		block->list = CHAIN;
+		block->prev = r->latest;
+		r->block[r->latest].next = b;
+	} else {
+		kv_heap_push(&r->queue[block->queue].heap, entry_of(r, b));
+	}
+}
+
+/* Entries of the heap stay, stale, but for the first, whose place the next of its chain takes. */
+static void heap_remove(struct replay *r, uint32_t b)
+{
+	const struct block *block = &r->block[b];
+	struct kv_heap *heap = &r->queue[block->queue].heap;
+	uint32_t next = block->next;
+
+	if (next != NONE)
+		r->block[next].prev = block->prev;
+	if (block->list == CHAIN) {
+		r->block[block->prev].next = next;
+		return;
+	}
+	if (next == NONE)
+		return;
+	r->block[next].list = HEAP;
+	if (kv_heap_peek(heap)->payload == b && !is_stale(r, block->queue, kv_heap_peek(heap)))
+		kv_heap_replace(heap, entry_of(r, next));
+	else
+		kv_heap_push(heap, entry_of(r, next));
+}
+
+/* Puts a block into its queue if it may go. */
+static void put_in(struct replay *r, uint32_t b)
+{
+	struct block *block = &r->block[b];
+
+	block->ordered = may_go(r, block);
+	if (!block->ordered)
+		return;
+	block->list = fitting_list(r, &r->queue[block->queue], block);
+	if (block->list < LISTS)
+		list_append(r, b);
+	else
+		heap_insert(r, b);
+	r->latest = b;
+}
+
+static void take_out(struct replay *r, uint32_t b)
+{
+	if (r->block[b].ordered && r->block[b].list < LISTS)
+		list_remove(r, b);
+	else if (r->block[b].ordered)
+		heap_remove(r, b);
+	r->block[b].ordered = false;
 }
 
 /* The one of two blocks that goes first; either may be NONE. */
@@ -508,7 +566,7 @@ static void open_replay(struct replay *r, const struct kv_block_trace *trace, co
 	*r = (struct replay){
 		.trace = trace, .policy = policy->policy, .hooks = hooks, .state = policy->state, .leaf = unit == KV_REPLAY_LEAF,
 		.oracle = policy->policy->flags & KV_POLICY_ORACLE,
-		.capacity = blocks, .vacant = NONE, .queues = hooks->queues > 0 ? hooks->queues : 1,
+		.capacity = blocks, .vacant = NONE, .latest = NONE, .queues = hooks->queues > 0 ? hooks->queues : 1,
 		.remembers = hooks->ghost_queues != 0
 	};
 	r->block = kv_calloc((size_t)kv_min(blocks, trace->nodes), sizeof *r->block);
