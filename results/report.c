@@ -490,7 +490,8 @@ static void put_charts(struct kv_output *out, const json_t *facts)
 	put_chart(out, "tokens", "Tokens computed a second", "Prefill and decode tokens.");
 	put_chart(out, "pressure", "Evicted blocks and preemptions a second", "Memory pressure.");
 	if (kv_facts_number(facts, "kvsim/swap/peak_blocks") > 0)
-		put_chart(out, "host", "Swapped out to host memory", "Blocks of host memory in use, and the requests that hold them.");
+		put_chart(out, "host", "Swapped out to host memory",
+		          "Blocks of host memory in use, and the requests that hold them.");
 	put_chart(out, "hits", "Prefix cache", "Prompt tokens looked up and hit, a second.");
 	put_chart(out, "ttft-time", "Time to first token by arrival",
 	          "Mean parts, stacked, of requests that arrived in each interval.");

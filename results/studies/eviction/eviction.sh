@@ -1,13 +1,14 @@
 #!/bin/sh
-# Hit ratios of every eviction policy against the size of the pool: eviction.sh DATA [KVSIM] writes hits.csv and hits.svg into
-# the current folder. DATA holds traces/mooncake/ and traces/kv-cache-tester/; KVSIM is the program (default: kvsim).
+# Hit ratios of every eviction policy against the size of the pool: eviction.sh DATA [KVSIM] writes hits.csv and hits.svg
+# into the current folder. DATA holds traces/mooncake/ and traces/kv-cache-tester/; KVSIM is the program (default: kvsim).
 set -eu
 
 data=${1:?usage: eviction.sh DATA [KVSIM]}
 kvsim=${2:-kvsim}
 . "$(dirname "$0")/../support.sh"
 
-policies='lru fifo lfu mru filo slru s3-fifo sieve arc ttl priority,head_tokens=2048,head=80 cost-aware tail-optimised belady'
+policies='lru fifo lfu mru filo slru s3-fifo sieve arc ttl priority,head_tokens=2048,head=80 cost-aware
+	tail-optimised belady'
 
 evictions=
 for policy in $policies; do

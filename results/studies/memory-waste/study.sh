@@ -1,8 +1,8 @@
 #!/bin/sh
-# What contiguous reservation wastes of the KV cache: study.sh [KVSIM] writes table.csv and figure.svg into the current folder.
-# KVSIM is the program (default: kvsim). OPT-13B on an A100-40GB with 12 GiB of KV cache, as in the PagedAttention paper; the
-# loads are described in *-like.yaml, the paper's figures stand in paper.csv. A row a load and way of allocating: shares of
-# the pool in percent of time.
+# What contiguous reservation wastes of the KV cache: study.sh [KVSIM] writes table.csv and figure.svg into the current
+# folder. KVSIM is the program (default: kvsim). OPT-13B on an A100-40GB with 12 GiB of KV cache, as in the PagedAttention
+# paper; the loads are described in *-like.yaml, the paper's figures stand in paper.csv. A row a load and way of
+# allocating: shares of the pool in percent of time.
 set -eu
 
 kvsim=${1:-kvsim}
@@ -31,7 +31,8 @@ rows() {
 }
 
 {
-	echo workload,allocation,token_states_percent,reservation_percent,internal_percent,external_percent,mean_batch,preemptions
+	echo workload,allocation,token_states_percent,reservation_percent,internal_percent,external_percent,mean_batch,\
+preemptions
 	rows sharegpt-like
 	rows alpaca-like
 } >table.csv

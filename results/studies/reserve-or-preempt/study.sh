@@ -1,7 +1,7 @@
 #!/bin/sh
-# Reserve room for whole answers, or start everybody and preempt: study.sh [KVSIM] writes table.csv, sweep.csv and figure.svg
-# into the current folder. KVSIM is the program (default: kvsim). Llama-3.1-70B fp8 with fp8 KV cache on one H200; requests
-# come all at once and are held back by the client's concurrency.
+# Reserve room for whole answers, or start everybody and preempt: study.sh [KVSIM] writes table.csv, sweep.csv and
+# figure.svg into the current folder. KVSIM is the program (default: kvsim). Llama-3.1-70B fp8 with fp8 KV cache on one
+# H200; requests come all at once and are held back by the client's concurrency.
 set -eu
 
 kvsim=${1:-kvsim}
@@ -68,7 +68,8 @@ mean_e2el_ms,mean_running,preemptions,recomputed_tokens
 	done
 } >sweep.csv
 
-# change RULE RATE <TABLE: its rows by column RULE, with how the RATE differs from the last one of reserve before it, in percent
+# change RULE RATE <TABLE: its rows by column RULE, with how the RATE differs from the last one of reserve before it, in
+# percent
 change() {
 	awk -F, -v rule="$1" -v rate="$2" '
 		$rule == "reserve" { base = $rate }
