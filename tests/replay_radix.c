@@ -60,7 +60,7 @@ static uint32_t read_key(json_t *op, struct kv_segment *key)
 	return segments;
 }
 
-static uint64_t match(struct tree *tree, const struct kv_radix_key *key, size_t lock)
+static uint64_t match(struct tree *tree, const struct kv_token_key *key, size_t lock)
 {
 	struct oracle_radix_text text = {0};
 	struct oracle_token *tokens = oracle_radix_spell_out(key->segment, key->segments, &text.count);
@@ -74,7 +74,7 @@ static uint64_t match(struct tree *tree, const struct kv_radix_key *key, size_t 
 	return found;
 }
 
-static uint64_t insert(struct tree *tree, const struct kv_radix_key *key, int64_t priority)
+static uint64_t insert(struct tree *tree, const struct kv_token_key *key, int64_t priority)
 {
 	struct oracle_radix_text text = {0};
 	struct oracle_token *tokens = oracle_radix_spell_out(key->segment, key->segments, &text.count);
@@ -109,7 +109,7 @@ static void unlock(struct tree *tree, size_t handle)
 static const char *play(struct tree *tree, json_t *op, uint64_t *result)
 {
 	struct kv_segment segment[SEGMENTS_MAX];
-	struct kv_radix_key key = {.segment = segment, .segments = read_key(op, segment)};
+	struct kv_token_key key = {.segment = segment, .segments = read_key(op, segment)};
 	const char *kind = json_string_value(json_object_get(op, "op"));
 	size_t handle = (size_t)json_integer_value(json_object_get(op, "lock"));
 	uint64_t tokens = (uint64_t)json_integer_value(json_object_get(op, "tokens"));

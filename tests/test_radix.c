@@ -34,7 +34,7 @@ static uint64_t insert(struct kv_radix *radix, int64_t priority, const struct kv
 {
 	uint32_t node;
 
-	return kv_radix_insert(radix, &(struct kv_radix_key){.segment = key, .segments = segments}, priority, true, &node);
+	return kv_radix_insert(radix, &(struct kv_token_key){.segment = key, .segments = segments}, priority, true, &node);
 }
 
 #define INSERT(radix, priority, ...) \
@@ -46,7 +46,7 @@ static uint64_t match_in(struct kv_radix *radix, uint64_t space, uint64_t stream
 	struct kv_segment key = segment(stream, length);
 	uint32_t node;
 
-	return kv_radix_match(radix, &(struct kv_radix_key){space, &key, 1}, &node);
+	return kv_radix_match(radix, &(struct kv_token_key){space, &key, 1}, &node);
 }
 
 static uint64_t match(struct kv_radix *radix, uint64_t stream, uint32_t length)
@@ -134,7 +134,7 @@ START_TEST(pages_floor_match_and_insert)
 		ck_assert_uint_eq(match(&radix, A, lengths[i][0]), lengths[i][1]);
 	ck_assert_uint_eq(insert(&radix, 0, other, 2), 32);
 	ck_assert_uint_eq(radix.evictable, 160);
-	ck_assert_uint_eq(kv_radix_match(&radix, &(struct kv_radix_key){0, other, 2}, &node), 96);
+	ck_assert_uint_eq(kv_radix_match(&radix, &(struct kv_token_key){0, other, 2}, &node), 96);
 	end(&radix);
 }
 END_TEST
@@ -147,7 +147,7 @@ START_TEST(a_locked_path_stays)
 
 	start(&radix, 1, "lru");
 	INSERT(&radix, 0, segment(A, 50));
-	ck_assert_uint_eq(kv_radix_match(&radix, &(struct kv_radix_key){0, &key, 1}, &node), 30);
+	ck_assert_uint_eq(kv_radix_match(&radix, &(struct kv_token_key){0, &key, 1}, &node), 30);
 	kv_radix_lock(&radix, node, KV_RADIX_ROOT);
 	ck_assert_uint_eq(radix.protected, 30);
 	ck_assert_uint_eq(kv_radix_evict(&radix, 1000), 20);
@@ -164,7 +164,7 @@ START_TEST(spaces_share_nothing)
 	uint32_t node;
 
 	start(&radix, 1, "lru");
-	kv_radix_insert(&radix, &(struct kv_radix_key){'x', &key, 1}, 0, true, &node);
+	kv_radix_insert(&radix, &(struct kv_token_key){'x', &key, 1}, 0, true, &node);
 	ck_assert_uint_eq(match_in(&radix, 'x', A, 20), 20);
 	ck_assert_uint_eq(match_in(&radix, 'y', A, 20), 0);
 	ck_assert_uint_eq(match_in(&radix, 0, A, 20), 0);
@@ -191,7 +191,7 @@ static const struct oracle_key spaces[] = {{.adapter = plain, .salt = plain}, {.
 /* The same key for both. */
 struct random_key {
 	struct kv_segment segment[SEGMENTS];
-	struct kv_radix_key key;
+	struct kv_token_key key;
 	struct oracle_radix_text text;
 };
 
@@ -202,7 +202,7 @@ static void draw_key(gsl_rng *rng, struct random_key *drawn)
 
 	for (uint32_t i = 0; i < segments; i++)
 		drawn->segment[i] = segment(gsl_rng_uniform_int(rng, 3), 1 + (uint32_t)gsl_rng_uniform_int(rng, 40));
-	drawn->key = (struct kv_radix_key){space, drawn->segment, segments};
+	drawn->key = (struct kv_token_key){space, drawn->segment, segments};
 	drawn->text = (struct oracle_radix_text){.key = &spaces[space]};
 	drawn->text.tokens = oracle_radix_spell_out(drawn->segment, segments, &drawn->text.count);
 }

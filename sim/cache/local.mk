@@ -12,4 +12,5 @@ libkvsim_a_SOURCES += \
 	%D%/partial_blocks.c %D%/partial_blocks.h \
 	%D%/prefix_lookup.c %D%/prefix_lookup.h \
 	%D%/radix.c %D%/radix.h \
-	%D%/radix_replay.c %D%/radix_replay.h
+	%D%/radix_replay.c %D%/radix_replay.h \
+	%D%/stretch.c %D%/stretch.h

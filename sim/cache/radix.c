@@ -13,13 +13,6 @@
 
 enum { NONE = UINT32_MAX, FIRST_SLOTS = 1024 };
 
-/* A place in a list of pieces: `offset` tokens into piece `at`. */
-struct cursor {
-	const struct kv_radix_piece *piece;
-	uint32_t pieces;
-	uint32_t at, offset;
-};
-
 void kv_radix_init(struct kv_radix *radix, uint32_t page_size, const struct kv_policy_use *eviction)
 {
 	*radix = (struct kv_radix){.page_size = page_size, .eviction = eviction, .free_node = NONE, .slots = FIRST_SLOTS};
@@ -36,122 +29,29 @@ void kv_radix_fini(struct kv_radix *radix)
 		free(radix->node[n].piece);
 	free(radix->node);
 	free(radix->slot);
-	free(radix->key);
+	free(radix->key.piece);
 	kv_heap_fini(&radix->leaves);
 }
 
-/* --- pieces ----------------------------------------------------------------------------------------------------------- */
-
-/* The key cut to whole pages, as radix->key. Returns its tokens. */
-static uint32_t load_key(struct kv_radix *radix, const struct kv_radix_key *key, struct cursor *cursor)
+static struct kv_cursor cursor_of(const struct kv_radix_node *node)
 {
-	uint64_t tokens = 0;
-	uint64_t taken = 0;
-
-	for (uint32_t i = 0; i < key->segments; i++)
-		tokens += key->segment[i].length;
-	tokens -= tokens % radix->page_size;
-	radix->key = kv_grow(radix->key, &radix->key_capacity, key->segments, sizeof *radix->key);
-	*cursor = (struct cursor){.piece = radix->key};
-	for (uint32_t i = 0; taken < tokens; i++) {
-		const struct kv_segment *segment = &key->segment[i];
-		uint32_t length = (uint32_t)kv_min(segment->length, tokens - taken);
-
-		radix->key[cursor->pieces++] = (struct kv_radix_piece){segment->stream, segment->kind, 0, length};
-		taken += length;
-	}
-	return (uint32_t)tokens;
-}
-
-static struct cursor cursor_of(const struct kv_radix_node *node)
-{
-	return (struct cursor){.piece = node->piece, .pieces = node->pieces};
-}
-
-/* What is left of the piece at the cursor. */
-static struct kv_radix_piece rest_of(const struct cursor *cursor)
-{
-	struct kv_radix_piece piece = cursor->piece[cursor->at];
-
-	piece.from += cursor->offset;
-	piece.length -= cursor->offset;
-	return piece;
-}
-
-/* Moves on by no more than what is left of the piece. */
-static void advance(struct cursor *cursor, uint32_t tokens)
-{
-	cursor->offset += tokens;
-	if (cursor->offset == cursor->piece[cursor->at].length) {
-		cursor->at++;
-		cursor->offset = 0;
-	}
-}
-
-static bool is_at_end(const struct cursor *cursor)
-{
-	return cursor->at == cursor->pieces;
-}
-
-static void skip(struct cursor *cursor, uint32_t tokens)
-{
-	while (tokens > 0) {
-		uint32_t step = (uint32_t)kv_min(tokens, rest_of(cursor).length);
-
-		advance(cursor, step);
-		tokens -= step;
-	}
-}
-
-static uint32_t common_tokens(struct cursor a, struct cursor b)
-{
-	uint32_t tokens = 0;
-
-	while (!is_at_end(&a) && !is_at_end(&b)) {
-		struct kv_radix_piece x = rest_of(&a), y = rest_of(&b);
-		uint32_t step = (uint32_t)kv_min(x.length, y.length);
-
-		if (x.stream != y.stream || x.kind != y.kind || x.from != y.from)
-			break;
-		advance(&a, step);
-		advance(&b, step);
-		tokens += step;
-	}
-	return tokens;
-}
-
-/* Copies `tokens` tokens from the cursor on. Returns the number of pieces. */
-static uint32_t copy_pieces(struct cursor cursor, uint32_t tokens, struct kv_radix_piece **out)
-{
-	struct kv_radix_piece *piece = kv_calloc(cursor.pieces - cursor.at, sizeof *piece);
-	uint32_t pieces = 0;
-
-	while (tokens > 0) {
-		struct kv_radix_piece rest = rest_of(&cursor);
-
-		rest.length = (uint32_t)kv_min(rest.length, tokens);
-		piece[pieces++] = rest;
-		advance(&cursor, rest.length);
-		tokens -= rest.length;
-	}
-	*out = piece;
-	return pieces;
+	return (struct kv_cursor){.piece = node->piece, .pieces = node->pieces};
 }
 
 /* --- the index of children: by parent and first page ------------------------------------------------------------------- */
 
-static uint64_t page_hash(uint64_t space, uint32_t parent, struct cursor cursor, uint32_t page_size)
+static uint64_t page_hash(uint64_t space, uint32_t parent, struct kv_cursor cursor, uint32_t page_size)
 {
 	uint64_t hash = space + parent;
 
 	while (page_size > 0) {
-		struct kv_radix_piece rest = rest_of(&cursor);
+		struct kv_stretch rest = kv_cursor_rest(&cursor);
 		uint64_t data[4] = {hash, rest.stream, (uint64_t)rest.kind << 32 | rest.from, 0};
 
 		rest.length = (uint32_t)kv_min(rest.length, page_size);
 		data[3] = rest.length;
 		hash = XXH3_64bits(data, sizeof data);
-		advance(&cursor, rest.length);
+		kv_cursor_advance(&cursor, rest.length);
 		page_size -= rest.length;
 	}
 	return hash;
@@ -208,7 +108,7 @@ static void unindex_node(struct kv_radix *radix, uint32_t n)
 }
 
 /* The child that begins with the page at the cursor; *common = tokens that they share, by whole pages. */
-static uint32_t find_child(const struct kv_radix *radix, uint64_t space, uint32_t parent, struct cursor cursor,
+static uint32_t find_child(const struct kv_radix *radix, uint64_t space, uint32_t parent, struct kv_cursor cursor,
                            uint32_t *common)
 {
 	uint64_t page = page_hash(space, parent, cursor, radix->page_size);
@@ -218,7 +118,7 @@ static uint32_t find_child(const struct kv_radix *radix, uint64_t space, uint32_
 
 		if (node->page != page || node->parent != parent || node->space != space)
 			continue;
-		*common = common_tokens(cursor, cursor_of(node));
+		*common = kv_cursor_common(cursor, cursor_of(node));
 		*common -= *common % radix->page_size;
 		if (*common > 0)
 			return n;
@@ -297,8 +197,8 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 	uint32_t upper = take_node(radix);
 	struct kv_radix_node *low = &radix->node[lower];
 	struct kv_radix_node *up = &radix->node[upper];
-	struct kv_radix_piece *all = low->piece;
-	struct cursor cursor = cursor_of(low);
+	struct kv_stretch *all = low->piece;
+	struct kv_cursor cursor = cursor_of(low);
 
 	unindex_node(radix, lower);
 	radix->clock++;
@@ -306,9 +206,9 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 		.space = low->space, .tokens = tokens, .parent = low->parent, .children = 1, .locks = low->locks, .hits = low->hits,
 		.priority = low->priority, .created = radix->clock, .accessed = radix->clock
 	};
-	up->pieces = copy_pieces(cursor, tokens, &up->piece);
-	skip(&cursor, tokens);
-	low->pieces = copy_pieces(cursor, low->tokens - tokens, &low->piece);
+	up->pieces = kv_cursor_copy(cursor, tokens, &up->piece);
+	kv_cursor_skip(&cursor, tokens);
+	low->pieces = kv_cursor_copy(cursor, low->tokens - tokens, &low->piece);
 	low->tokens -= tokens;
 	low->parent = upper;
 	free(all);
@@ -319,7 +219,7 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 	return upper;
 }
 
-static uint32_t add_leaf(struct kv_radix *radix, uint64_t space, uint32_t parent, struct cursor cursor, uint32_t tokens)
+static uint32_t add_leaf(struct kv_radix *radix, uint64_t space, uint32_t parent, struct kv_cursor cursor, uint32_t tokens)
 {
 	uint32_t n = take_node(radix);
 	struct kv_radix_node *node = &radix->node[n];
@@ -328,7 +228,7 @@ static uint32_t add_leaf(struct kv_radix *radix, uint64_t space, uint32_t parent
 	*node = (struct kv_radix_node){
 		.space = space, .tokens = tokens, .parent = parent, .created = radix->clock, .accessed = radix->clock
 	};
-	node->pieces = copy_pieces(cursor, tokens, &node->piece);
+	node->pieces = kv_cursor_copy(cursor, tokens, &node->piece);
 	radix->node[parent].children++;
 	radix->evictable += tokens;
 	index_node(radix, n);
@@ -350,10 +250,10 @@ static void remove_leaf(struct kv_radix *radix, uint32_t n)
 
 /* --- operations ------------------------------------------------------------------------------------------------------ */
 
-uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_radix_key *key, uint64_t *unlocked)
+uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_token_key *key, uint64_t *unlocked)
 {
-	struct cursor cursor;
-	uint32_t tokens = load_key(radix, key, &cursor);
+	struct kv_cursor cursor;
+	uint32_t tokens = kv_cursor_load(&radix->key, key, radix->page_size, &cursor);
 	uint32_t found = 0;
 	uint32_t n = KV_RADIX_ROOT;
 
@@ -369,7 +269,7 @@ uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_radix_key *key, u
 		found += common;
 		if (common < radix->node[n].tokens)
 			break;
-		skip(&cursor, common);
+		kv_cursor_skip(&cursor, common);
 	}
 	return found;
 }
@@ -390,7 +290,7 @@ static void pass(struct kv_radix_node *node, const struct passing *passing)
 
 /* Goes down from the root along the key, stamping what it passes, until a node that the key ends in, which is split, or one
  * without a fitting child: *node. Of a split node only the upper half is passed. Returns the tokens found. */
-static uint32_t descend(struct kv_radix *radix, uint64_t space, struct cursor *cursor, uint32_t tokens,
+static uint32_t descend(struct kv_radix *radix, uint64_t space, struct kv_cursor *cursor, uint32_t tokens,
                         const struct passing *passing, uint32_t *node)
 {
 	uint64_t now = ++radix->clock;
@@ -411,28 +311,28 @@ static uint32_t descend(struct kv_radix *radix, uint64_t space, struct cursor *c
 		}
 		pass(&radix->node[n], passing);
 		note_leaf(radix, n);
-		skip(cursor, common);
+		kv_cursor_skip(cursor, common);
 		found += common;
 	}
 	*node = n;
 	return found;
 }
 
-uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_radix_key *key, uint32_t *node)
+uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_token_key *key, uint32_t *node)
 {
 	const struct passing passing = {0};
-	struct cursor cursor;
-	uint32_t tokens = load_key(radix, key, &cursor);
+	struct kv_cursor cursor;
+	uint32_t tokens = kv_cursor_load(&radix->key, key, radix->page_size, &cursor);
 
 	return descend(radix, key->space, &cursor, tokens, &passing, node);
 }
 
-uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_radix_key *key, int64_t priority, bool counts,
+uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_token_key *key, int64_t priority, bool counts,
                          uint32_t *node)
 {
 	const struct passing passing = {.raises = true, .priority = priority, .counts = counts};
-	struct cursor cursor;
-	uint32_t tokens = load_key(radix, key, &cursor);
+	struct kv_cursor cursor;
+	uint32_t tokens = kv_cursor_load(&radix->key, key, radix->page_size, &cursor);
 	uint32_t found = descend(radix, key->space, &cursor, tokens, &passing, node);
 
 	if (found < tokens) {

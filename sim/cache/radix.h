@@ -13,26 +13,12 @@
 #include <stdint.h>
 
 #include "sim/base/heap.h"
+#include "sim/cache/stretch.h"
 #include "sim/policy.h"
-#include "sim/request.h"
-
-/* Tokens in order. Keys of two spaces (adapter, salt) never share anything. */
-struct kv_radix_key {
-	uint64_t space;
-	const struct kv_segment *segment;
-	uint32_t segments;
-};
-
-/* Tokens [from, from + length) of a stream. */
-struct kv_radix_piece {
-	uint64_t stream;
-	uint32_t kind;
-	uint32_t from, length;
-};
 
 struct kv_radix_node {
 	uint64_t space;
-	struct kv_radix_piece *piece;  /* its tokens */
+	struct kv_stretch *piece;  /* its tokens */
 	uint32_t pieces;
 	uint32_t tokens;
 	uint32_t parent;
@@ -57,8 +43,7 @@ struct kv_radix {
 	struct kv_heap leaves;         /* unlocked ones; entries that no longer say what their node does are stale */
 	uint64_t clock;
 	uint64_t evictable, protected; /* tokens */
-	struct kv_radix_piece *key;    /* of the operation that is under way */
-	size_t key_capacity;
+	struct kv_stretches key;       /* of the operation that is under way */
 	/* Told when `upper` has been split off from above `lower`, with as many locks. May be NULL. */
 	void (*split)(void *self, uint32_t lower, uint32_t upper);
 	void *self;
@@ -71,12 +56,12 @@ void kv_radix_init(struct kv_radix *radix, uint32_t page_size, const struct kv_p
 void kv_radix_fini(struct kv_radix *radix);
 
 /* What a match would find, and nothing changes. *unlocked = tokens of it that no lock keeps. */
-uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_radix_key *key, uint64_t *unlocked);
+uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_token_key *key, uint64_t *unlocked);
 /* The longest prefix of the key, by whole pages, that is there; *node = where it ends. Splits a node that it ends in. */
-uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_radix_key *key, uint32_t *node);
+uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_token_key *key, uint32_t *node);
 /* Stores the key's whole pages; *node = where they end. `counts`: it is a use of its own, not one more part of the same
  * request. Returns how many of the tokens were there already. */
-uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_radix_key *key, int64_t priority, bool counts,
+uint64_t kv_radix_insert(struct kv_radix *radix, const struct kv_token_key *key, int64_t priority, bool counts,
                          uint32_t *node);
 /* Removes unlocked leaves until at least so many tokens are gone or none is left. Returns how many went. */
 uint64_t kv_radix_evict(struct kv_radix *radix, uint64_t tokens);

@@ -47,9 +47,9 @@ struct replay {
 };
 
 /* The first `tokens` tokens of a prompt. */
-static struct kv_radix_key cut(struct replay *r, const struct kv_radix_key *whole, uint64_t tokens)
+static struct kv_token_key cut(struct replay *r, const struct kv_token_key *whole, uint64_t tokens)
 {
-	struct kv_radix_key key = {.space = whole->space};
+	struct kv_token_key key = {.space = whole->space};
 
 	r->key = kv_grow(r->key, &r->key_capacity, whole->segments, sizeof *r->key);
 	for (; tokens > 0; key.segments++) {
@@ -74,12 +74,12 @@ static void evict(struct replay *r, uint64_t pages)
 }
 
 /* Stores a prompt, `hit` tokens of which are there; they end at `node`. */
-static void store(struct replay *r, const struct kv_radix_key *whole, const struct kv_listed_prompt *prompt, uint64_t hit,
+static void store(struct replay *r, const struct kv_token_key *whole, const struct kv_listed_prompt *prompt, uint64_t hit,
                   uint32_t node)
 {
 	uint32_t page = r->radix.page_size;
 	uint64_t missing = prompt->tokens / page - hit / page;
-	struct kv_radix_key key;
+	struct kv_token_key key;
 
 	kv_radix_lock(&r->radix, node, KV_RADIX_ROOT);
 	missing = kv_min(missing, r->free + r->radix.evictable / page);
@@ -94,7 +94,7 @@ static void store(struct replay *r, const struct kv_radix_key *whole, const stru
 static void play(struct replay *r, const struct kv_prompt_list *list, const struct kv_listed_prompt *prompt)
 {
 	uint32_t page = r->radix.page_size;
-	struct kv_radix_key key = {prompt->space, &list->segment[prompt->segment], prompt->segments};
+	struct kv_token_key key = {prompt->space, &list->segment[prompt->segment], prompt->segments};
 	uint32_t node;
 	uint64_t hit = kv_radix_match(&r->radix, &key, &node);
 

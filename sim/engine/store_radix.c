@@ -47,8 +47,7 @@ struct tree {
 	uint32_t holds, free_hold;
 	struct kept *kept;        /* by live request */
 	size_t kept_capacity;
-	struct kv_segment *key;
-	size_t key_capacity;
+	struct kv_segments key;
 };
 
 static void note_split(void *self, uint32_t lower, uint32_t upper);
@@ -73,46 +72,15 @@ static void fini(struct kv_engine *engine)
 	free(tree->holders);
 	free(tree->hold);
 	free(tree->kept);
-	free(tree->key);
+	free(tree->key.segment);
 	free(tree);
 }
 
-/* --- keys ---------------------------------------------------------------------------------------------------------- */
-
-/* The request's first `tokens` tokens; valid until the next call. */
-static struct kv_radix_key key_of(const struct kv_engine *engine, const struct kv_live *live, uint32_t tokens)
+static struct kv_token_key key_of(const struct kv_engine *engine, const struct kv_live *live, uint32_t tokens)
 {
 	struct tree *tree = engine->store_state;
-	const struct kv_content *content = &engine->cache.content;
-	struct kv_radix_key key = {.space = content->node[content->node[live->piece[0].node].parent].hash};
 
-	tree->key = kv_grow(tree->key, &tree->key_capacity, live->pieces, sizeof *tree->key);
-	for (uint32_t at = 0; at < tokens; key.segments++) {
-		const struct kv_piece *piece = &live->piece[key.segments];
-		const struct kv_node *node = &content->node[piece->node];
-
-		tree->key[key.segments] = (struct kv_segment){
-			.stream = node->kind == KV_STREAM_PRIVATE ? node->hash : node->stream, .kind = node->kind,
-			.length = (uint32_t)kv_min(piece->end, tokens) - at
-		};
-		at = piece->end;
-	}
-	key.segment = tree->key;
-	return key;
-}
-
-/* For the reasons of later misses: how far content has ever been stored. */
-static void note_stored(struct kv_engine *engine, const struct kv_live *live, uint32_t from, uint32_t to)
-{
-	for (uint32_t p = 0; engine->cache.content.remembers && p < live->pieces && from < to; p++) {
-		struct kv_node *node = &engine->cache.content.node[live->piece[p].node];
-		uint32_t end = (uint32_t)kv_min(live->piece[p].end, to);
-
-		if (end <= from)
-			continue;
-		node->stored = (uint32_t)kv_max(node->stored, end / engine->config->block_size);
-		from = end;
-	}
+	return kv_tables_key(engine, live, tokens, &tree->key);
 }
 
 /* --- holds --------------------------------------------------------------------------------------------------------- */
@@ -319,7 +287,7 @@ static uint32_t insert(struct kv_engine *engine, uint32_t id, uint32_t tokens, b
 	const struct kv_live *live = &engine->live[id];
 	struct kv_table *table = kv_table_of(cache, id, 0);
 	uint32_t whole = tokens - tokens % cache->block_size;
-	struct kv_radix_key key = key_of(engine, live, whole);
+	struct kv_token_key key = key_of(engine, live, whole);
 	uint32_t node;
 	uint64_t found = kv_radix_insert(&tree->radix, &key, -live->priority, counts, &node);
 
@@ -327,7 +295,7 @@ static uint32_t insert(struct kv_engine *engine, uint32_t id, uint32_t tokens, b
 	cache->cached -= found / cache->block_size - table->held;
 	cache->blank += found / cache->block_size - table->held;
 	table->held = whole / cache->block_size;
-	note_stored(engine, live, (uint32_t)found, whole);
+	kv_tables_note_stored(engine, live, (uint32_t)found, whole);
 	return node;
 }
 
@@ -342,7 +310,7 @@ static void delivered(struct kv_engine *engine, uint32_t id, bool last)
 static bool recomputes(struct kv_engine *engine, const struct kv_live *live, uint32_t hit_tokens)
 {
 	struct tree *tree = engine->store_state;
-	struct kv_radix_key key;
+	struct kv_token_key key;
 	uint64_t unlocked;
 
 	if (engine->sink->miss == NULL)
@@ -357,7 +325,7 @@ static void look_up(struct kv_engine *engine, uint32_t id, struct kv_fit *fit)
 	const struct kv_live *live = &engine->live[id];
 	uint32_t page = engine->config->block_size;
 	bool swapped = live->swapped_tokens > 0;
-	struct kv_radix_key key = key_of(engine, live, swapped ? live->swapped_tokens : live->prompt + live->generated - 1);
+	struct kv_token_key key = key_of(engine, live, swapped ? live->swapped_tokens : live->prompt + live->generated - 1);
 	uint64_t unlocked;
 
 	fit->hit_tokens = (uint32_t)kv_radix_peek(&tree->radix, &key, &unlocked);
@@ -371,7 +339,7 @@ static void look_up(struct kv_engine *engine, uint32_t id, struct kv_fit *fit)
 static uint32_t match(struct kv_engine *engine, uint32_t id, uint32_t tokens)
 {
 	struct tree *tree = engine->store_state;
-	struct kv_radix_key key = key_of(engine, &engine->live[id], tokens);
+	struct kv_token_key key = key_of(engine, &engine->live[id], tokens);
 	uint32_t node;
 
 	kv_radix_match(&tree->radix, &key, &node);

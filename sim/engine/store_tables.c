@@ -2,6 +2,7 @@
 
 #include "sim/engine/store_tables.h"
 
+#include "sim/base/memory.h"
 #include "sim/cache/block_table.h"
 
 /* engine-semantics 1.5 and 1.9. */
@@ -97,5 +98,39 @@ void kv_tables_commit(struct kv_engine *engine, uint32_t id, int sign)
 			continue;
 		engine->committed_blocks += sign > 0 ? blocks : -blocks;
 		engine->table_blocks -= sign > 0 ? 0 : kv_table_of(&engine->cache, id, g)->blocks;
+	}
+}
+
+struct kv_token_key kv_tables_key(const struct kv_engine *engine, const struct kv_live *live, uint32_t tokens,
+                                  struct kv_segments *memory)
+{
+	const struct kv_content *content = &engine->cache.content;
+	struct kv_token_key key = {.space = content->node[content->node[live->piece[0].node].parent].hash};
+
+	memory->segment = kv_grow(memory->segment, &memory->capacity, live->pieces, sizeof *memory->segment);
+	for (uint32_t at = 0; at < tokens; key.segments++) {
+		const struct kv_piece *piece = &live->piece[key.segments];
+		const struct kv_node *node = &content->node[piece->node];
+
+		memory->segment[key.segments] = (struct kv_segment){
+			.stream = node->kind == KV_STREAM_PRIVATE ? node->hash : node->stream, .kind = node->kind,
+			.length = (uint32_t)kv_min(piece->end, tokens) - at
+		};
+		at = piece->end;
+	}
+	key.segment = memory->segment;
+	return key;
+}
+
+void kv_tables_note_stored(struct kv_engine *engine, const struct kv_live *live, uint32_t from, uint32_t to)
+{
+	for (uint32_t p = 0; engine->cache.content.remembers && p < live->pieces && from < to; p++) {
+		struct kv_node *node = &engine->cache.content.node[live->piece[p].node];
+		uint32_t end = (uint32_t)kv_min(live->piece[p].end, to);
+
+		if (end <= from)
+			continue;
+		node->stored = (uint32_t)kv_max(node->stored, end / engine->config->block_size);
+		from = end;
 	}
 }

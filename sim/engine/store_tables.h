@@ -2,6 +2,7 @@
 #ifndef KV_SIM_ENGINE_STORE_TABLES_H
 #define KV_SIM_ENGINE_STORE_TABLES_H
 
+#include "sim/cache/stretch.h"
 #include "sim/engine/store.h"
 
 static inline uint64_t kv_tables_blocks_for(const struct kv_engine *engine, uint64_t tokens)
@@ -29,5 +30,18 @@ void kv_tables_tell_evicted(struct kv_engine *engine, uint32_t live, uint64_t bl
 void kv_tables_extend(struct kv_engine *engine, uint32_t live, uint32_t tokens, uint32_t added);
 /* A running request's part of committed_blocks, and what its table has of it: when it starts (1) and ends (-1). */
 void kv_tables_commit(struct kv_engine *engine, uint32_t live, int sign);
+
+/* --- for trees of prefixes -------------------------------------------------------------------------------------------- */
+
+struct kv_segments {
+	struct kv_segment *segment;
+	size_t capacity;
+};
+
+/* The request's first `tokens` tokens, in that memory. */
+struct kv_token_key kv_tables_key(const struct kv_engine *engine, const struct kv_live *live, uint32_t tokens,
+                                  struct kv_segments *memory);
+/* Its tokens [from, to) have been stored: for the reasons of later misses. */
+void kv_tables_note_stored(struct kv_engine *engine, const struct kv_live *live, uint32_t from, uint32_t to);
 
 #endif
