@@ -37,6 +37,7 @@ libkvsim_a_SOURCES += \
 	%D%/preemption/priority.c \
 	%D%/prefix/block_hash.c \
 	%D%/prefix/none.c \
+	%D%/prefix/partial_block.c \
 	%D%/prefix/radix.c \
 	%D%/registry.c \
 	%D%/scheduling/earliest_deadline.c \

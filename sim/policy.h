@@ -153,13 +153,20 @@ struct kv_preemption_hooks {
 enum kv_prefix_form {
 	KV_PREFIX_NONE,
 	KV_PREFIX_CHAIN,  /* full blocks are registered when they are scheduled, and looked up by their hash chain */
-	KV_PREFIX_RADIX   /* pages of computed tokens lie in a tree of token sequences, and leaves of it go as a whole */
+	KV_PREFIX_RADIX,  /* pages of computed tokens lie in a tree of token sequences, and leaves of it go as a whole */
+	KV_PREFIX_PARTIAL /* blocks lie in a tree, may be matched in part, and go from its leaves */
+};
+
+struct kv_partial_reuse {
+	uint8_t context_priority, decode_priority;  /* 0 to 100, larger is kept longer */
+	bool copies;                                /* what is matched in part of a block in use */
 };
 
 struct kv_prefix_hooks {
 	enum kv_prefix_form form;
 	/* Tokens of a block that the policy wants, 0 = the engine's. May be NULL. */
 	uint32_t (*block_tokens)(const void *state);
+	struct kv_partial_reuse (*partial_reuse)(const void *state);  /* KV_PREFIX_PARTIAL only */
 };
 
 /* Most orders that an eviction policy may keep apart, and most places at which it may have a release call cut. */
@@ -224,8 +231,8 @@ struct kv_eviction_hooks {
 	/* Content evicted from these queues (bits) is remembered; the oldest is forgotten beyond ghost_blocks. */
 	unsigned ghost_queues;
 	uint64_t (*ghost_blocks)(const void *state, uint64_t pool);
-	/* Order among leaves that go as a whole, the smallest first, in place of all other hooks. NULL: it does not go with prefix
-	 * policies that evict so. */
+	/* Order among leaves that go as a whole, the smallest first, in place of all other hooks. NULL: it does not go with
+	 * prefix policies that evict so. */
 	struct kv_rank (*leaf)(const void *state, const struct kv_leaf_view *leaf);
 	bool leaf_takes_none;  /* parameters do not matter to it */
 	/* Content that would be the first to go is not stored. Of oracles, which only a replay of the cache alone can serve. */

@@ -17,6 +17,7 @@ liboracle_a_SOURCES = \
 	%D%/oracle/engine.c %D%/oracle/engine.h \
 	%D%/oracle/list.h \
 	%D%/oracle/oracle.c %D%/oracle/oracle.h \
+	%D%/oracle/partial.c %D%/oracle/partial.h \
 	%D%/oracle/radix.c %D%/oracle/radix.h \
 	%D%/oracle/tree.c %D%/oracle/tree.h \
 	%D%/random_workload.c %D%/random_workload.h \

@@ -138,6 +138,19 @@ static void choose_radix(struct plan *plan)
 	test_workload_set_policy(plan->workload, KV_POLICY_EVICTION, orders[between(plan, 0, sizeof orders / sizeof *orders - 1)]);
 }
 
+/* Blocks that may be found in part go from the leaves of their tree by age. */
+static void choose_partial_block(struct plan *plan)
+{
+	static const char *const texts[] = {
+		"partial-block", "partial-block", "partial-block,copy=false", "partial-block,context=5,decode=90",
+		"partial-block,context=90,decode=5", "partial-block,context=30,decode=30,copy=false"
+	};
+
+	test_workload_set_policy(plan->workload, KV_POLICY_ALLOCATION, "paged");
+	test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, texts[between(plan, 0, sizeof texts / sizeof *texts - 1)]);
+	test_workload_set_policy(plan->workload, KV_POLICY_EVICTION, "lru");
+}
+
 static void choose_policies(struct plan *plan)
 {
 	if (chance(plan, 60))
@@ -156,6 +169,8 @@ static void choose_policies(struct plan *plan)
 		set_random_policy(plan, KV_POLICY_ALLOCATION);
 	if (chance(plan, 25))
 		choose_radix(plan);
+	else if (chance(plan, 25))
+		choose_partial_block(plan);
 }
 
 static bool is_contiguous(const struct test_workload *workload)
@@ -177,7 +192,9 @@ static bool is_plain(const struct test_workload *workload)
 
 static bool has_tree(const struct test_workload *workload)
 {
-	return strcmp(workload->policy[KV_POLICY_PREFIX], "radix") == 0;
+	const char *prefix = workload->policy[KV_POLICY_PREFIX];
+
+	return strcmp(prefix, "radix") == 0 || strncmp(prefix, "partial-block", strlen("partial-block")) == 0;
 }
 
 static void set_group(struct plan *plan, uint32_t group, enum kv_group_kind kind, uint32_t window)

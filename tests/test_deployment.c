@@ -179,6 +179,15 @@ static const struct {
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix policies.eviction=priority,decode=9", KV_EXIT_USAGE,
 	  "eviction priority does not go with prefix radix: its parameters order blocks, and leaves of a tree go by the "
 	  "priority of their requests: leave them out" },
+	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=partial-block policies.eviction=lfu", KV_EXIT_USAGE,
+	  "eviction lfu does not go with prefix partial-block: leaves of its tree go by the priorities that it gives them, "
+	  "then the oldest: choose lru" },
+	{ "model=gemma-3-27b hardware=h200 policies.prefix=partial-block", KV_EXIT_USAGE,
+	  "prefix partial-block does not go with this model: its tree holds whole contexts of one kind of layers: choose "
+	  "block-hash" },
+	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=partial-block policies.allocation=contiguous-max", KV_EXIT_USAGE,
+	  "allocation contiguous-max does not go with prefix partial-block: a contiguous piece belongs to one request and "
+	  "cannot share blocks with another: add --no-enable-prefix-caching" },
 	{ "model=gemma-3-27b hardware=h200 policies.prefix=radix", KV_EXIT_USAGE,
 	  "prefix radix does not go with this model: its tree holds whole contexts of one kind of layers: choose "
 	  "block-hash" },

@@ -1,4 +1,5 @@
-/* SGLang's radix cache: worked cases (scenarios G01 to G07), and production against the plain tree on random operations. */
+/* SGLang's radix cache: worked cases (scenarios G01 to G07), and production against the plain tree on random
+ * operations. */
 #include "config.h"
 
 #include <gsl/gsl_rng.h>
@@ -172,7 +173,7 @@ START_TEST(spaces_share_nothing)
 }
 END_TEST
 
-/* --- random operations ------------------------------------------------------------------------------------------------ */
+/* --- random operations -------------------------------------------------------------------------------------------- */
 
 #define SEGMENTS 3
 #define LOCKS 8

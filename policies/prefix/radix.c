@@ -1,6 +1,7 @@
-/* SGLang's radix cache: a tree of token sequences. What a prompt shares with it is found to the page, also in the middle of
- * what one request stored; the whole pages of a prompt are stored as its parts are computed, those of what was generated
- * when the request ends. What nobody uses is evicted by whole leaves, in the order of the eviction policy. */
+/* SGLang's radix cache: a tree of token sequences. What a prompt shares with it is found to the page, also in the
+ * middle of what one request stored; the whole pages of a prompt are stored as its parts are computed, those of what
+ * was generated when the request ends. What nobody uses is evicted by whole leaves, in the order of the eviction
+ * policy. */
 #include "config.h"
 
 #include "policies/policies.h"

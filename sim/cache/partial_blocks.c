@@ -5,66 +5,269 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "sim/base/error.h"
 #include "sim/base/memory.h"
 #include "sim/base/units.h"
 
-void kv_partial_init(struct kv_partial_blocks *pool, uint32_t blocks, uint32_t block_size)
+enum { NONE = KV_PARTIAL_ROOT, FIRST_SLOTS = 1024 };
+
+void kv_partial_init(struct kv_partial_blocks *pool, uint32_t blocks, uint32_t block_size, bool copies)
 {
-	*pool = (struct kv_partial_blocks){.blocks = blocks, .block_size = block_size};
-	pool->block = kv_calloc(blocks, sizeof *pool->block);
-	for (uint32_t b = 0; b < blocks; b++) {
-		pool->block[b].token = kv_calloc(block_size, sizeof *pool->block[b].token);
-		pool->block[b].priority = KV_PARTIAL_DEFAULT_PRIORITY;
-		pool->block[b].freed = ++pool->frees;
-	}
+	*pool = (struct kv_partial_blocks){
+		.blocks = blocks, .block_size = block_size, .copies = copies, .free_hold = NONE, .slots = FIRST_SLOTS,
+		.frees = blocks
+	};
+	pool->slot = kv_calloc(pool->slots, sizeof *pool->slot);
+	memset(pool->slot, 0xff, pool->slots * sizeof *pool->slot);
 }
 
 void kv_partial_fini(struct kv_partial_blocks *pool)
 {
-	for (uint32_t b = 0; b < pool->blocks; b++)
-		free(pool->block[b].token);
+	for (uint32_t b = 0; b < pool->used; b++)
+		free(pool->block[b].piece);
 	free(pool->block);
+	free(pool->hold);
+	free(pool->slot);
+	free(pool->key.piece);
+	kv_heap_fini(&pool->leaves);
 }
 
-/* --- the tree ----------------------------------------------------------------------------------------------------------- */
+void kv_partial_sequence_fini(struct kv_partial_sequence *sequence)
+{
+	free(sequence->hold);
+	*sequence = (struct kv_partial_sequence){0};
+}
 
+/* --- free leaves -------------------------------------------------------------------------------------------------- */
+
+static bool is_free_leaf(const struct kv_partial_block *block)
+{
+	return block->first_hold == NONE && block->first_child == NONE;
+}
+
+static struct kv_heap_entry leaf_entry(const struct kv_partial_blocks *pool, uint32_t b)
+{
+	return (struct kv_heap_entry){pool->block[b].priority, (int64_t)pool->block[b].freed, b, b};
+}
+
+/* Stale entries go when they are as many as all blocks could make. */
+static void sweep_leaves(struct kv_partial_blocks *pool)
+{
+	pool->leaves.count = 0;
+	for (uint32_t b = 0; b < pool->used; b++)
+		if (is_free_leaf(&pool->block[b]))
+			kv_heap_push(&pool->leaves, leaf_entry(pool, b));
+}
+
+static void note_leaf(struct kv_partial_blocks *pool, uint32_t b)
+{
+	if (!is_free_leaf(&pool->block[b]))
+		return;
+	kv_heap_push(&pool->leaves, leaf_entry(pool, b));
+	if (pool->leaves.count > 2 * (size_t)pool->used + FIRST_SLOTS)
+		sweep_leaves(pool);
+}
+
+static uint32_t first_leaf(struct kv_partial_blocks *pool)
+{
+	while (pool->leaves.count > 0) {
+		struct kv_heap_entry top = *kv_heap_peek(&pool->leaves);
+		const struct kv_partial_block *block = &pool->block[top.payload];
+
+		if (is_free_leaf(block) && top.primary == block->priority && top.secondary == (int64_t)block->freed)
+			return top.payload;
+		kv_heap_pop(&pool->leaves);
+	}
+	return NONE;
+}
+
+/* Of the free blocks that others follow. */
+static uint32_t first_branch(const struct kv_partial_blocks *pool)
+{
+	uint32_t first = NONE;
+
+	for (uint32_t b = 0; b < pool->used; b++) {
+		const struct kv_partial_block *block = &pool->block[b];
+
+		if (block->first_hold == NONE
+		    && (first == NONE || block->priority < pool->block[first].priority
+		        || (block->priority == pool->block[first].priority && block->freed < pool->block[first].freed)))
+			first = b;
+	}
+	return first;
+}
+
+static uint32_t unused_block(struct kv_partial_blocks *pool)
+{
+	uint32_t b = pool->used++;
+
+	pool->block = kv_grow(pool->block, &pool->capacity, pool->used, sizeof *pool->block);
+	pool->block[b] = (struct kv_partial_block){.first_child = NONE, .first_hold = NONE, .last_hold = NONE};
+	return b;
+}
+
+/* The free block that goes next. Those that were never taken are free since the beginning. */
+static uint32_t next_free(struct kv_partial_blocks *pool)
+{
+	uint32_t b = first_leaf(pool);
+
+	if (pool->used < pool->blocks && (b == NONE || pool->block[b].priority >= KV_PARTIAL_DEFAULT_PRIORITY))
+		return unused_block(pool);
+	return b != NONE ? b : first_branch(pool);
+}
+
+/* --- the tree ----------------------------------------------------------------------------------------------------- */
+
+static struct kv_cursor cursor_of(const struct kv_partial_block *block)
+{
+	return (struct kv_cursor){.piece = block->pieces == 1 ? &block->only : block->piece, .pieces = block->pieces};
+}
+
+static uint64_t first_hash(uint64_t space, uint32_t parent, const struct kv_cursor *cursor)
+{
+	struct kv_stretch rest = kv_cursor_rest(cursor);
+	uint64_t data[4] = {space, rest.stream, (uint64_t)rest.kind << 32 | rest.from, parent};
+
+	return XXH3_64bits(data, sizeof data);
+}
+
+static uint32_t *slot_of(const struct kv_partial_blocks *pool, uint64_t first)
+{
+	return &pool->slot[(uint32_t)first & (pool->slots - 1)];
+}
+
+static void grow_index(struct kv_partial_blocks *pool)
+{
+	uint32_t *old = pool->slot;
+	uint32_t slots = pool->slots;
+
+	pool->slots *= 2;
+	pool->slot = kv_calloc(pool->slots, sizeof *pool->slot);
+	memset(pool->slot, 0xff, pool->slots * sizeof *pool->slot);
+	for (uint32_t i = 0; i < slots; i++)
+		for (uint32_t b = old[i], next; b != NONE; b = next) {
+			uint32_t *slot = slot_of(pool, pool->block[b].first);
+
+			next = pool->block[b].next;
+			pool->block[b].next = *slot;
+			*slot = b;
+		}
+	free(old);
+}
+
+static void link_block(struct kv_partial_blocks *pool, uint32_t b)
+{
+	struct kv_partial_block *block = &pool->block[b];
+	uint32_t *slot;
+
+	if (pool->indexed++ >= pool->slots)
+		grow_index(pool);
+	slot = slot_of(pool, block->first);
+	block->next = *slot;
+	*slot = b;
+	block->prev_sibling = block->next_sibling = NONE;
+	if (block->parent == NONE)
+		return;
+	block->next_sibling = pool->block[block->parent].first_child;
+	if (block->next_sibling != NONE)
+		pool->block[block->next_sibling].prev_sibling = b;
+	pool->block[block->parent].first_child = b;
+}
+
+static void unlink_block(struct kv_partial_blocks *pool, uint32_t b)
+{
+	struct kv_partial_block *block = &pool->block[b];
+	uint32_t *link = slot_of(pool, block->first);
+
+	while (*link != b)
+		link = &pool->block[*link].next;
+	*link = block->next;
+	pool->indexed--;
+	if (block->parent == NONE)
+		return;
+	if (block->next_sibling != NONE)
+		pool->block[block->next_sibling].prev_sibling = block->prev_sibling;
+	*(block->prev_sibling == NONE ? &pool->block[block->parent].first_child :
+	                                &pool->block[block->prev_sibling].next_sibling) = block->next_sibling;
+}
+
+/* Takes a block that nothing follows out of the tree. */
 static void unstore(struct kv_partial_blocks *pool, uint32_t b)
 {
 	struct kv_partial_block *block = &pool->block[b];
 
-	if (block->stored && block->parent != KV_PARTIAL_ROOT)
-		pool->block[block->parent].children--;
-	block->stored = false;
+	unlink_block(pool, b);
+	free(block->piece);
+	block->piece = NULL;
 	block->tokens = 0;
-	block->priority = KV_PARTIAL_DEFAULT_PRIORITY;
+	block->stored = false;
+	pool->cached -= block->first_hold == NONE;
+	if (block->parent != NONE)
+		note_leaf(pool, block->parent);
 }
 
-static uint32_t common_tokens(const struct kv_partial_block *block, const uint64_t *token, uint32_t limit)
+/* Takes a block and all that follows it out of the tree. What of it is free loses its content. */
+static void evict(struct kv_partial_blocks *pool, uint32_t top)
 {
-	uint32_t common = 0;
+	uint32_t b = top;
 
-	while (common < block->tokens && common < limit && block->token[common] == token[common])
-		common++;
-	return common;
+	for (;;) {
+		uint32_t parent;
+
+		while (pool->block[b].first_child != NONE)
+			b = pool->block[b].first_child;
+		parent = pool->block[b].parent;
+		pool->evicted += pool->block[b].first_hold == NONE;
+		unstore(pool, b);
+		if (b == top)
+			return;
+		note_leaf(pool, b);
+		b = parent;
+	}
 }
 
-/* The child that shares most tokens, a full block before a part of one; *common = 0 if there is none. A part of a block must be
- * free to be taken over. */
-static uint32_t best_child(const struct kv_partial_blocks *pool, uint32_t parent, const uint64_t *token, uint32_t limit,
-                           uint32_t *common)
+static void store(struct kv_partial_blocks *pool, uint32_t b, uint64_t space, uint32_t parent,
+                  const struct kv_cursor *cursor, uint32_t tokens)
 {
-	uint32_t best = KV_PARTIAL_ROOT;
+	struct kv_partial_block *block = &pool->block[b];
+
+	KV_ASSERT(!block->stored, "block %u is stored twice", b);
+	block->space = space;
+	block->parent = parent;
+	block->tokens = tokens;
+	block->stored = true;
+	block->first = first_hash(space, parent, cursor);
+	block->pieces = kv_cursor_count(*cursor, tokens);
+	if (block->pieces == 1) {
+		block->only = kv_cursor_rest(cursor);
+		block->only.length = tokens;
+	} else {
+		kv_cursor_copy(*cursor, tokens, &block->piece);
+	}
+	link_block(pool, b);
+}
+
+/* The child that shares most tokens with what is at the cursor, NONE if there is none; the smaller number of equals. */
+static uint32_t best_child(const struct kv_partial_blocks *pool, uint64_t space, uint32_t parent,
+                           struct kv_cursor cursor, uint32_t *common)
+{
+	uint64_t first = first_hash(space, parent, &cursor);
+	uint32_t best = NONE;
 
 	*common = 0;
-	for (uint32_t b = 0; b < pool->blocks; b++) {
+	for (uint32_t b = *slot_of(pool, first); b != NONE; b = pool->block[b].next) {
 		const struct kv_partial_block *block = &pool->block[b];
+		struct kv_cursor content = cursor_of(block);
 		uint32_t shared;
 
-		if (!block->stored || block->parent != parent)
+		if (block->first != first || block->parent != parent || block->space != space)
 			continue;
-		shared = common_tokens(block, token, limit);
-		if (shared <= *common || (shared < pool->block_size && (block->holders > 0 || block->children > 0)))
+		shared = kv_cursor_common(cursor, content);
+		if (shared == 0 || shared < *common || (shared == *common && b > best)
+		    || (shared < pool->block_size && !pool->copies && !is_free_leaf(block)))
 			continue;
 		best = b;
 		*common = shared;
@@ -72,156 +275,161 @@ static uint32_t best_child(const struct kv_partial_blocks *pool, uint32_t parent
 	return best;
 }
 
-/* The free leaf that goes next, or KV_PARTIAL_ROOT. */
-static uint32_t first_free(const struct kv_partial_blocks *pool)
+/* A child with just these tokens, or NONE. */
+static uint32_t equal_child(const struct kv_partial_blocks *pool, uint64_t space, uint32_t parent,
+                            struct kv_cursor cursor, uint32_t tokens)
 {
-	uint32_t first = KV_PARTIAL_ROOT;
+	uint64_t first = first_hash(space, parent, &cursor);
 
-	for (uint32_t b = 0; b < pool->blocks; b++) {
+	for (uint32_t b = *slot_of(pool, first); b != NONE; b = pool->block[b].next) {
 		const struct kv_partial_block *block = &pool->block[b];
+		struct kv_cursor content = cursor_of(block);
 
-		if (block->holders > 0 || block->children > 0)
-			continue;
-		if (first == KV_PARTIAL_ROOT || block->priority < pool->block[first].priority
-		    || (block->priority == pool->block[first].priority && block->freed < pool->block[first].freed))
-			first = b;
-	}
-	return first;
-}
-
-/* --- sequences ------------------------------------------------------------------------------------------------------------ */
-
-static void hold(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t b)
-{
-	sequence->block = kv_grow(sequence->block, &sequence->block_capacity, sequence->blocks + 1, sizeof *sequence->block);
-	sequence->block[sequence->blocks++] = b;
-	pool->block[b].holders++;
-}
-
-static bool take_block(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence)
-{
-	uint32_t b = first_free(pool);
-
-	if (b == KV_PARTIAL_ROOT)
-		return false;
-	unstore(pool, b);
-	hold(pool, sequence, b);
-	return true;
-}
-
-/* Takes the blocks that match. Returns the position behind them. */
-static uint32_t match(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, const uint64_t *prompt,
-                      uint32_t tokens)
-{
-	uint32_t parent = KV_PARTIAL_ROOT;
-	uint32_t at = 0;
-
-	while (at + 1 < tokens) {
-		uint32_t common;
-		uint32_t b = best_child(pool, parent, prompt + at, (uint32_t)kv_min(tokens - 1 - at, pool->block_size), &common);
-
-		if (common == 0)
-			break;
-		at += common;
-		hold(pool, sequence, b);
-		if (common < pool->block_size) {
-			unstore(pool, b);
-			break;
-		}
-		parent = b;
-	}
-	return at;
-}
-
-uint32_t kv_partial_free(const struct kv_partial_blocks *pool)
-{
-	uint32_t count = 0;
-
-	for (uint32_t b = 0; b < pool->blocks; b++)
-		count += pool->block[b].holders == 0;
-	return count;
-}
-
-static void append_token(struct kv_partial_sequence *sequence, uint64_t token)
-{
-	sequence->token = kv_grow(sequence->token, &sequence->token_capacity, sequence->tokens + 1, sizeof *sequence->token);
-	sequence->token[sequence->tokens++] = token;
-}
-
-uint32_t kv_partial_start(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, const uint64_t *prompt,
-                          uint32_t tokens)
-{
-	uint32_t position;
-
-	KV_ASSERT(kv_ceil_div(tokens, pool->block_size) <= kv_partial_free(pool), "no room for %u tokens", tokens);
-	position = match(pool, sequence, prompt, tokens);
-	while ((uint64_t)sequence->blocks * pool->block_size < tokens)
-		take_block(pool, sequence);
-	for (uint32_t i = 0; i < tokens; i++)
-		append_token(sequence, prompt[i]);
-	sequence->prompt = tokens;
-	return position;
-}
-
-bool kv_partial_append(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint64_t token)
-{
-	if (sequence->tokens % pool->block_size == 0 && !take_block(pool, sequence))
-		return false;
-	append_token(sequence, token);
-	return true;
-}
-
-/* A child with just these tokens, or KV_PARTIAL_ROOT. */
-static uint32_t equal_child(const struct kv_partial_blocks *pool, uint32_t parent, const uint64_t *token, uint32_t tokens)
-{
-	for (uint32_t b = 0; b < pool->blocks; b++) {
-		const struct kv_partial_block *block = &pool->block[b];
-
-		if (block->stored && block->parent == parent && block->tokens == tokens
-		    && common_tokens(block, token, tokens) == tokens)
+		if (block->first == first && block->parent == parent && block->space == space && block->tokens == tokens
+		    && kv_cursor_common(cursor, content) == tokens)
 			return b;
 	}
-	return KV_PARTIAL_ROOT;
+	return NONE;
 }
 
-static void store(struct kv_partial_blocks *pool, uint32_t b, uint32_t parent, const uint64_t *token, uint32_t tokens,
-                  uint8_t priority)
+/* --- sequences ---------------------------------------------------------------------------------------------------- */
+
+static void hold(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t owner, uint32_t b)
 {
 	struct kv_partial_block *block = &pool->block[b];
+	uint32_t h = pool->free_hold;
 
-	memcpy(block->token, token, tokens * sizeof *token);
-	block->tokens = tokens;
-	block->parent = parent;
-	block->stored = true;
-	block->priority = priority;
-	if (parent != KV_PARTIAL_ROOT)
-		pool->block[parent].children++;
+	if (h != NONE) {
+		pool->free_hold = pool->hold[h].next;
+	} else {
+		h = pool->holds++;
+		pool->hold = kv_grow(pool->hold, &pool->hold_capacity, pool->holds, sizeof *pool->hold);
+	}
+	if (block->first_hold == NONE) {
+		pool->held++;
+		pool->cached -= block->stored;
+	}
+	pool->hold[h] = (struct kv_partial_hold){.block = b, .owner = owner, .next = NONE, .prev = block->last_hold};
+	*(block->last_hold == NONE ? &block->first_hold : &pool->hold[block->last_hold].next) = h;
+	block->last_hold = h;
+	sequence->hold = kv_grow(sequence->hold, &sequence->capacity, sequence->blocks + 1, sizeof *sequence->hold);
+	sequence->hold[sequence->blocks++] = h;
 }
 
-void kv_partial_release(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint8_t context_priority,
-                        uint8_t decode_priority)
+static void let_go(struct kv_partial_blocks *pool, uint32_t h)
 {
-	uint32_t stored = sequence->tokens > 0 ? sequence->tokens - 1 : 0;
-	uint32_t parent = KV_PARTIAL_ROOT;
+	struct kv_partial_hold *gone = &pool->hold[h];
+	struct kv_partial_block *block = &pool->block[gone->block];
 
-	for (uint32_t i = 0, at = 0; at < stored; i++, at += pool->block_size) {
-		uint32_t tokens = (uint32_t)kv_min(pool->block_size, stored - at);
-		uint32_t there = equal_child(pool, parent, sequence->token + at, tokens);
+	*(gone->next == NONE ? &block->last_hold : &pool->hold[gone->next].prev) = gone->prev;
+	*(gone->prev == NONE ? &block->first_hold : &pool->hold[gone->prev].next) = gone->next;
+	if (block->first_hold == NONE) {
+		pool->held--;
+		pool->cached += block->stored;
+		block->freed = ++pool->frees;
+		note_leaf(pool, gone->block);
+	}
+	gone->next = pool->free_hold;
+	pool->free_hold = h;
+}
 
-		if (there == KV_PARTIAL_ROOT) {
-			there = sequence->block[i];
-			store(pool, there, parent, sequence->token + at, tokens,
-			      at < sequence->prompt ? context_priority : decode_priority);
+void kv_partial_take(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t owner)
+{
+	uint32_t b = next_free(pool);
+
+	KV_ASSERT(b != NONE, "none of %u blocks is free", pool->blocks);
+	if (pool->block[b].stored)
+		evict(pool, b);
+	hold(pool, sequence, owner, b);
+}
+
+struct kv_partial_match kv_partial_lookup(struct kv_partial_blocks *pool, const struct kv_token_key *key)
+{
+	struct kv_partial_match match = {0};
+	struct kv_cursor cursor;
+	uint32_t tokens = kv_cursor_load(&pool->key, key, 1, &cursor);
+	uint32_t parent = NONE;
+
+	while (match.tokens < tokens) {
+		uint32_t common;
+		uint32_t b = best_child(pool, key->space, parent, cursor, &common);
+
+		match.tokens += common;
+		if (common < pool->block_size)
+			break;
+		match.blocks++;
+		match.unheld += pool->block[b].first_hold == NONE;
+		kv_cursor_skip(&cursor, common);
+		parent = b;
+	}
+	return match;
+}
+
+/* A block that is matched in part becomes the sequence's own, or gives its content to one. */
+static void take_part(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t owner, uint32_t b)
+{
+	if (!is_free_leaf(&pool->block[b])) {
+		kv_partial_take(pool, sequence, owner);
+		return;
+	}
+	unstore(pool, b);
+	hold(pool, sequence, owner, b);
+}
+
+void kv_partial_start(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t owner,
+                      const struct kv_token_key *key, uint32_t tokens)
+{
+	struct kv_cursor cursor;
+	uint32_t offered = kv_cursor_load(&pool->key, key, 1, &cursor);
+	uint32_t parent = NONE;
+	uint32_t common = pool->block_size;
+
+	for (uint32_t at = 0; at < offered && common == pool->block_size; at += common) {
+		uint32_t b = best_child(pool, key->space, parent, cursor, &common);
+
+		if (b == NONE)
+			break;
+		if (common < pool->block_size)
+			take_part(pool, sequence, owner, b);
+		else
+			hold(pool, sequence, owner, b);
+		kv_cursor_skip(&cursor, common);
+		parent = b;
+	}
+	while ((uint64_t)sequence->blocks * pool->block_size < tokens)
+		kv_partial_take(pool, sequence, owner);
+}
+
+void kv_partial_store(struct kv_partial_blocks *pool, const struct kv_partial_sequence *sequence,
+                      const struct kv_token_key *key, bool whole)
+{
+	struct kv_cursor cursor;
+	uint32_t tokens = kv_cursor_load(&pool->key, key, whole ? pool->block_size : 1, &cursor);
+	uint32_t parent = NONE;
+	bool has_more = true;
+
+	for (uint32_t i = 0, at = 0; at < tokens; i++, at += pool->block_size) {
+		uint32_t part = (uint32_t)kv_min(pool->block_size, tokens - at);
+		uint32_t b = has_more ? equal_child(pool, key->space, parent, cursor, part) : NONE;
+
+		has_more = b != NONE;
+		if (!has_more) {
+			b = kv_partial_hold_at(pool, sequence, i)->block;
+			store(pool, b, key->space, parent, &cursor, part);
 		}
-		parent = there;
+		kv_cursor_skip(&cursor, part);
+		parent = b;
 	}
-	for (uint32_t i = sequence->blocks; i-- > 0;) {
-		struct kv_partial_block *block = &pool->block[sequence->block[i]];
+}
 
-		if (--block->holders == 0)
-			block->freed = ++pool->frees;
+void kv_partial_release(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t prompt,
+                        uint8_t context_priority, uint8_t decode_priority)
+{
+	for (uint32_t i = sequence->blocks; i-- > 0;) {
+		uint32_t b = kv_partial_hold_at(pool, sequence, i)->block;
+
+		pool->block[b].priority = (uint64_t)i * pool->block_size < prompt ? context_priority : decode_priority;
+		let_go(pool, sequence->hold[i]);
 	}
-	free(sequence->token);
-	free(sequence->block);
-	*sequence = (struct kv_partial_sequence){0};
+	sequence->blocks = 0;
 }

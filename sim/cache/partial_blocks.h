@@ -1,10 +1,14 @@
-/* TensorRT-LLM's block reuse (engine-semantics 3): a tree of blocks in which the last block of a sequence may be partly filled and
- * may be matched in part, evicted by leaves: the lowest retention priority first, then the least recently freed.
+/* TensorRT-LLM's block reuse (engine-semantics 3): a tree of blocks in which the last block of a sequence may be partly
+ * filled and any block may be matched in part, evicted by leaves: the lowest retention priority first, then the block
+ * that has been free for longest, with content or without.
  *
- * A match covers at most all tokens of the prompt but the last and need not end at a block. A block that is matched in part is
- * taken over, and what it held beyond the match is lost, if nobody uses it and nothing follows it; else it is not matched. When
- * a sequence is released its last token is not stored, nor is a block whose content the tree has already.
- */
+ * A match need not end at a block. A block that is matched in part is taken over, and what it held beyond the match is
+ * lost, if nobody holds it and nothing follows it; else its content is copied into a block of one's own, or it is not
+ * matched. Content is stored along what equal blocks the tree has already; from the first block on that it lacks, a
+ * sequence's own blocks follow. If no leaf is free (a block may be held whose parent in the tree is not), a block goes
+ * with all that follows it, which stays with its holders but is not found any more.
+ *
+ * Work grows with blocks and with the siblings that begin with the same token, not with tokens. */
 #ifndef KV_SIM_PARTIAL_BLOCKS_H
 #define KV_SIM_PARTIAL_BLOCKS_H
 
@@ -12,54 +16,96 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/base/heap.h"
+#include "sim/cache/stretch.h"
+
 #define KV_PARTIAL_DEFAULT_PRIORITY 35
+#define KV_PARTIAL_ROOT UINT32_MAX
 
 struct kv_partial_block {
-	uint64_t *token;      /* of block_size */
-	uint32_t tokens;
-	uint32_t parent;      /* block, or KV_PARTIAL_ROOT */
-	bool stored;          /* in the tree */
-	uint32_t children;
-	uint32_t holders;
-	uint8_t priority;     /* 0 to 100, larger is kept longer */
-	uint64_t freed;       /* order in which blocks became free */
+	uint64_t space;
+	struct kv_stretch only;        /* what it holds, if it is stored and one stretch */
+	struct kv_stretch *piece;      /* else */
+	uint32_t pieces, tokens;
+	uint32_t parent;               /* block, or KV_PARTIAL_ROOT */
+	uint32_t first_child, next_sibling, prev_sibling;
+	uint64_t first;                /* hash of parent and first token: how it is found */
+	uint32_t next;                 /* of the same slot of the index */
+	bool stored;                   /* in the tree */
+	uint8_t priority;              /* 0 to 100, larger is kept longer */
+	uint32_t first_hold, last_hold;/* in order of acquisition */
+	uint64_t freed;                /* order in which blocks became free */
 };
 
-#define KV_PARTIAL_ROOT UINT32_MAX
+/* A sequence's part in a block. */
+struct kv_partial_hold {
+	uint32_t block;
+	uint32_t owner;
+	uint32_t next, prev;           /* of the block; KV_PARTIAL_ROOT = none */
+};
 
 struct kv_partial_blocks {
 	struct kv_partial_block *block;
+	size_t capacity;
 	uint32_t blocks;
+	uint32_t used;                 /* blocks from here on were never taken */
 	uint32_t block_size;
+	bool copies;                   /* of blocks that are matched in part and cannot be taken over */
+	struct kv_partial_hold *hold;
+	size_t hold_capacity;
+	uint32_t holds, free_hold;
+	uint32_t *slot;
+	uint32_t slots;                /* a power of two */
+	uint32_t indexed;
+	struct kv_heap leaves;         /* free ones; entries that no longer say what their block does are stale */
 	uint64_t frees;
+	uint64_t held;                 /* blocks with holders */
+	uint64_t cached;               /* stored ones without */
+	uint64_t evicted;              /* stored ones that were taken or lost what they follow, over the run */
+	struct kv_stretches key;
 };
 
-/* A sequence that holds blocks. */
+/* A sequence that holds blocks, in order. Begins as all zeroes. */
 struct kv_partial_sequence {
-	uint64_t *token;
-	size_t token_capacity;
-	uint32_t tokens;
-	uint32_t prompt;
-	uint32_t *block;
-	size_t block_capacity;
+	uint32_t *hold;
+	size_t capacity;
 	uint32_t blocks;
 };
 
-void kv_partial_init(struct kv_partial_blocks *pool, uint32_t blocks, uint32_t block_size);
+struct kv_partial_match {
+	uint32_t tokens;
+	uint32_t blocks;               /* whole ones among them */
+	uint32_t unheld;               /* of these */
+};
+
+void kv_partial_init(struct kv_partial_blocks *pool, uint32_t blocks, uint32_t block_size, bool copies);
 void kv_partial_fini(struct kv_partial_blocks *pool);
+void kv_partial_sequence_fini(struct kv_partial_sequence *sequence);
 
-/* Blocks that nobody holds: all of them can be taken. */
-uint32_t kv_partial_free(const struct kv_partial_blocks *pool);
+static inline uint64_t kv_partial_free(const struct kv_partial_blocks *pool)
+{
+	return pool->blocks - pool->held;
+}
 
-/* Matches a prompt and takes blocks for the rest; as many as the whole prompt needs must be free. Returns the position from
- * which it must be computed. The sequence is to be all zeroes. */
-uint32_t kv_partial_start(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, const uint64_t *prompt,
-                          uint32_t tokens);
-/* One more token. False if it needs a block and there is none. */
-bool kv_partial_append(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint64_t token);
-/* Stores what can be matched later, with a priority for blocks that begin in the prompt and one for the others, and frees the
- * sequence's memory. */
-void kv_partial_release(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint8_t context_priority,
-                        uint8_t decode_priority);
+static inline const struct kv_partial_hold *kv_partial_hold_at(const struct kv_partial_blocks *pool,
+                                                                const struct kv_partial_sequence *sequence, uint32_t at)
+{
+	return &pool->hold[sequence->hold[at]];
+}
+
+/* What a start would find of the key. Nothing changes. */
+struct kv_partial_match kv_partial_lookup(struct kv_partial_blocks *pool, const struct kv_token_key *key);
+/* Takes what matches of the key, and free blocks for the rest of `tokens` tokens, which must be there. */
+void kv_partial_start(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t owner,
+                      const struct kv_token_key *key, uint32_t tokens);
+/* One more block; there must be a free one. */
+void kv_partial_take(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t owner);
+/* Makes the key, which the sequence's blocks begin with, findable; `whole`: its whole blocks only. */
+void kv_partial_store(struct kv_partial_blocks *pool, const struct kv_partial_sequence *sequence,
+                      const struct kv_token_key *key, bool whole);
+/* Gives up all blocks, the last one first, with one priority for those that begin in the prompt and one for the
+ * others. */
+void kv_partial_release(struct kv_partial_blocks *pool, struct kv_partial_sequence *sequence, uint32_t prompt,
+                        uint8_t context_priority, uint8_t decode_priority);
 
 #endif

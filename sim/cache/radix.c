@@ -38,7 +38,7 @@ static struct kv_cursor cursor_of(const struct kv_radix_node *node)
 	return (struct kv_cursor){.piece = node->piece, .pieces = node->pieces};
 }
 
-/* --- the index of children: by parent and first page ------------------------------------------------------------------- */
+/* --- the index of children: by parent and first page -------------------------------------------------------------- */
 
 static uint64_t page_hash(uint64_t space, uint32_t parent, struct kv_cursor cursor, uint32_t page_size)
 {
@@ -126,7 +126,7 @@ static uint32_t find_child(const struct kv_radix *radix, uint64_t space, uint32_
 	return NONE;
 }
 
-/* --- leaves -------------------------------------------------------------------------------------------------------------- */
+/* --- leaves ------------------------------------------------------------------------------------------------------- */
 
 static struct kv_heap_entry leaf_key(const struct kv_radix *radix, uint32_t n)
 {
@@ -177,7 +177,7 @@ static uint32_t first_leaf(struct kv_radix *radix)
 	return NONE;
 }
 
-/* --- nodes --------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t take_node(struct kv_radix *radix)
 {
@@ -191,7 +191,8 @@ static uint32_t take_node(struct kv_radix *radix)
 	return radix->used++;
 }
 
-/* Gives a node's first `tokens` tokens to a new node above it, which inherits locks, hits and priority. Returns that. */
+/* Gives a node's first `tokens` tokens to a new node above it, which inherits locks, hits and priority. Returns
+ * that. */
 static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 {
 	uint32_t upper = take_node(radix);
@@ -203,7 +204,8 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 	unindex_node(radix, lower);
 	radix->clock++;
 	*up = (struct kv_radix_node){
-		.space = low->space, .tokens = tokens, .parent = low->parent, .children = 1, .locks = low->locks, .hits = low->hits,
+		.space = low->space, .tokens = tokens, .parent = low->parent, .children = 1, .locks = low->locks,
+		.hits = low->hits,
 		.priority = low->priority, .created = radix->clock, .accessed = radix->clock
 	};
 	up->pieces = kv_cursor_copy(cursor, tokens, &up->piece);
@@ -219,7 +221,8 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 	return upper;
 }
 
-static uint32_t add_leaf(struct kv_radix *radix, uint64_t space, uint32_t parent, struct kv_cursor cursor, uint32_t tokens)
+static uint32_t add_leaf(struct kv_radix *radix, uint64_t space, uint32_t parent, struct kv_cursor cursor,
+                         uint32_t tokens)
 {
 	uint32_t n = take_node(radix);
 	struct kv_radix_node *node = &radix->node[n];
@@ -248,7 +251,7 @@ static void remove_leaf(struct kv_radix *radix, uint32_t n)
 	radix->free_node = n;
 }
 
-/* --- operations ------------------------------------------------------------------------------------------------------ */
+/* --- operations --------------------------------------------------------------------------------------------------- */
 
 uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_token_key *key, uint64_t *unlocked)
 {
@@ -288,8 +291,8 @@ static void pass(struct kv_radix_node *node, const struct passing *passing)
 		node->priority = passing->priority;
 }
 
-/* Goes down from the root along the key, stamping what it passes, until a node that the key ends in, which is split, or one
- * without a fitting child: *node. Of a split node only the upper half is passed. Returns the tokens found. */
+/* Goes down from the root along the key, stamping what it passes, until a node that the key ends in, which is split,
+ * or one without a fitting child: *node. Of a split node only the upper half is passed. Returns the tokens found. */
 static uint32_t descend(struct kv_radix *radix, uint64_t space, struct kv_cursor *cursor, uint32_t tokens,
                         const struct passing *passing, uint32_t *node)
 {

@@ -1,10 +1,9 @@
-/* SGLang's radix cache (engine-semantics 2.1 and 2.2): a compressed tree of token sequences that grows, splits and shrinks by
- * whole pages and is evicted by whole leaves.
+/* SGLang's radix cache (engine-semantics 2.1 and 2.2): a compressed tree of token sequences that grows, splits and
+ * shrinks by whole pages and is evicted by whole leaves.
  *
- * Keys are content as segments, so a key of a million tokens is a few pieces, and work grows with pieces and nodes passed.
- * Times are readings of a logical clock: an operation reads it once at its start and stamps the nodes it passes; a node made
- * by the operation, the upper half of a split too, takes a later reading of its own.
- */
+ * Keys are content as segments, so a key of a million tokens is a few pieces, and work grows with pieces and nodes
+ * passed. Times are readings of a logical clock: an operation reads it once at its start and stamps the nodes it
+ * passes; a node made by the operation, the upper half of a split too, takes a later reading of its own. */
 #ifndef KV_SIM_RADIX_H
 #define KV_SIM_RADIX_H
 
@@ -57,7 +56,8 @@ void kv_radix_fini(struct kv_radix *radix);
 
 /* What a match would find, and nothing changes. *unlocked = tokens of it that no lock keeps. */
 uint64_t kv_radix_peek(struct kv_radix *radix, const struct kv_token_key *key, uint64_t *unlocked);
-/* The longest prefix of the key, by whole pages, that is there; *node = where it ends. Splits a node that it ends in. */
+/* The longest prefix of the key, by whole pages, that is there; *node = where it ends. Splits a node that it ends
+ * in. */
 uint64_t kv_radix_match(struct kv_radix *radix, const struct kv_token_key *key, uint32_t *node);
 /* Stores the key's whole pages; *node = where they end. `counts`: it is a use of its own, not one more part of the same
  * request. Returns how many of the tokens were there already. */

@@ -74,8 +74,8 @@ static void evict(struct replay *r, uint64_t pages)
 }
 
 /* Stores a prompt, `hit` tokens of which are there; they end at `node`. */
-static void store(struct replay *r, const struct kv_token_key *whole, const struct kv_listed_prompt *prompt, uint64_t hit,
-                  uint32_t node)
+static void store(struct replay *r, const struct kv_token_key *whole, const struct kv_listed_prompt *prompt,
+                  uint64_t hit, uint32_t node)
 {
 	uint32_t page = r->radix.page_size;
 	uint64_t missing = prompt->tokens / page - hit / page;
@@ -106,8 +106,8 @@ static void play(struct replay *r, const struct kv_prompt_list *list, const stru
 	store(r, &key, prompt, hit, node);
 }
 
-void kv_radix_replay(const struct kv_prompt_list *list, const struct kv_policy_use *eviction, uint32_t page, uint64_t pages,
-                     struct kv_replay_result *result)
+void kv_radix_replay(const struct kv_prompt_list *list, const struct kv_policy_use *eviction, uint32_t page,
+                     uint64_t pages, struct kv_replay_result *result)
 {
 	struct replay r = {.pages = pages, .free = pages};
 

@@ -1,10 +1,9 @@
 /* Cache-only replay through SGLang's radix tree: a trace's prompts one after the other through a pool of pages, without
  * time.
  *
- * The whole prompt is looked up, also its last token; then what is missing of its whole pages is stored, where it does not
- * fit the beginning of it. What the current prompt has hit stays. What a request generates is not stored, unless a later
- * prompt contains it.
- */
+ * The whole prompt is looked up, also its last token; then what is missing of its whole pages is stored, where it
+ * does not fit the beginning of it. What the current prompt has hit stays. What a request generates is not stored,
+ * unless a later prompt contains it. */
 #ifndef KV_SIM_RADIX_REPLAY_H
 #define KV_SIM_RADIX_REPLAY_H
 
@@ -35,7 +34,7 @@ void kv_prompt_list_add(struct kv_prompt_list *list, const struct kv_request *re
 void kv_prompt_list_fini(struct kv_prompt_list *list);
 
 /* Blocks of the result are pages. The eviction policy must have a leaf hook. */
-void kv_radix_replay(const struct kv_prompt_list *list, const struct kv_policy_use *eviction, uint32_t page, uint64_t pages,
-                     struct kv_replay_result *result);
+void kv_radix_replay(const struct kv_prompt_list *list, const struct kv_policy_use *eviction, uint32_t page,
+                     uint64_t pages, struct kv_replay_result *result);
 
 #endif

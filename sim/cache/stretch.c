@@ -26,24 +26,6 @@ uint32_t kv_cursor_load(struct kv_stretches *memory, const struct kv_token_key *
 	return (uint32_t)tokens;
 }
 
-struct kv_stretch kv_cursor_rest(const struct kv_cursor *cursor)
-{
-	struct kv_stretch piece = cursor->piece[cursor->at];
-
-	piece.from += cursor->offset;
-	piece.length -= cursor->offset;
-	return piece;
-}
-
-void kv_cursor_advance(struct kv_cursor *cursor, uint32_t tokens)
-{
-	cursor->offset += tokens;
-	if (cursor->offset == cursor->piece[cursor->at].length) {
-		cursor->at++;
-		cursor->offset = 0;
-	}
-}
-
 void kv_cursor_skip(struct kv_cursor *cursor, uint32_t tokens)
 {
 	while (tokens > 0) {
@@ -71,9 +53,17 @@ uint32_t kv_cursor_common(struct kv_cursor a, struct kv_cursor b)
 	return tokens;
 }
 
+uint32_t kv_cursor_count(struct kv_cursor cursor, uint32_t tokens)
+{
+	uint32_t first = cursor.at;
+
+	kv_cursor_skip(&cursor, tokens);
+	return cursor.at - first + (cursor.offset > 0);
+}
+
 uint32_t kv_cursor_copy(struct kv_cursor cursor, uint32_t tokens, struct kv_stretch **out)
 {
-	struct kv_stretch *piece = kv_calloc(cursor.pieces - cursor.at, sizeof *piece);
+	struct kv_stretch *piece = kv_calloc(kv_cursor_count(cursor, tokens), sizeof *piece);
 	uint32_t pieces = 0;
 
 	while (tokens > 0) {

@@ -44,12 +44,30 @@ static inline bool kv_cursor_at_end(const struct kv_cursor *cursor)
 }
 
 /* What is left of the stretch at the cursor. */
-struct kv_stretch kv_cursor_rest(const struct kv_cursor *cursor);
+static inline struct kv_stretch kv_cursor_rest(const struct kv_cursor *cursor)
+{
+	struct kv_stretch piece = cursor->piece[cursor->at];
+
+	piece.from += cursor->offset;
+	piece.length -= cursor->offset;
+	return piece;
+}
+
 /* Moves on by no more than what is left of it. */
-void kv_cursor_advance(struct kv_cursor *cursor, uint32_t tokens);
+static inline void kv_cursor_advance(struct kv_cursor *cursor, uint32_t tokens)
+{
+	cursor->offset += tokens;
+	if (cursor->offset == cursor->piece[cursor->at].length) {
+		cursor->at++;
+		cursor->offset = 0;
+	}
+}
+
 void kv_cursor_skip(struct kv_cursor *cursor, uint32_t tokens);
 uint32_t kv_cursor_common(struct kv_cursor a, struct kv_cursor b);
-/* Copies `tokens` tokens from the cursor on into memory of its own. Returns the number of stretches. */
+/* Stretches that the next `tokens` tokens touch. */
+uint32_t kv_cursor_count(struct kv_cursor cursor, uint32_t tokens);
+/* Copies these tokens into memory of its own. Returns the number of stretches. */
 uint32_t kv_cursor_copy(struct kv_cursor cursor, uint32_t tokens, struct kv_stretch **out);
 
 #endif

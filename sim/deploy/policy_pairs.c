@@ -36,14 +36,21 @@ static bool swaps_windows(const struct kv_policy_use policy[], const struct kv_l
 	return windowed && kv_policy_swaps(&policy[KV_POLICY_PREEMPTION]);
 }
 
-static bool has_tree(const struct kv_policy_use policy[])
+static enum kv_prefix_form form_of(const struct kv_policy_use policy[])
 {
-	return policy[KV_POLICY_PREFIX].policy->hooks.prefix.form == KV_PREFIX_RADIX;
+	return policy[KV_POLICY_PREFIX].policy->hooks.prefix.form;
 }
 
 static bool has_tree_of_many(const struct kv_policy_use policy[], const struct kv_layout *layout)
 {
-	return has_tree(policy) && (layout->groups > 1 || layout->group[0].window > 0);
+	return (form_of(policy) == KV_PREFIX_RADIX || form_of(policy) == KV_PREFIX_PARTIAL) &&
+	       (layout->groups > 1 || layout->group[0].window > 0);
+}
+
+static bool evicts_by_age_alone(const struct kv_policy_use policy[], const struct kv_layout *layout)
+{
+	(void)layout;
+	return form_of(policy) == KV_PREFIX_PARTIAL && !policy[KV_POLICY_EVICTION].policy->hooks.eviction.release_order;
 }
 
 /* What does not go together: the two kinds that clash (the second may be the model: KV_POLICY_KINDS), and why. */
@@ -64,6 +71,8 @@ static const struct {
 	  "mode=swap brings back whole contexts, and its windowed layers do not keep theirs: leave mode=swap out" },
 	{ has_tree_of_many, KV_POLICY_PREFIX, KV_POLICY_KINDS,
 	  "its tree holds whole contexts of one kind of layers: choose block-hash" },
+	{ evicts_by_age_alone, KV_POLICY_EVICTION, KV_POLICY_PREFIX,
+	  "leaves of its tree go by the priorities that it gives them, then the oldest: choose lru" },
 };
 
 /* Names of the policies that can order leaves. */
@@ -97,15 +106,15 @@ int kv_policies_check_leaves(const struct kv_policy_use policy[KV_POLICY_KINDS],
 	const char *name = eviction->policy->name;
 	char names[256];
 
-	if (!has_tree(policy))
+	if (form_of(policy) != KV_PREFIX_RADIX)
 		return 0;
 	if (eviction->policy->hooks.eviction.leaf == NULL)
-		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s, which evicts whole leaves of its tree: "
-		               "choose one that orders leaves (%s)", name, policy[KV_POLICY_PREFIX].policy->name,
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s, which evicts whole leaves of its "
+		               "tree: choose one that orders leaves (%s)", name, policy[KV_POLICY_PREFIX].policy->name,
 		               leaf_orders(names, sizeof names));
 	if (eviction->policy->hooks.eviction.leaf_takes_none && has_parameters(eviction))
-		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s: its parameters order blocks, and leaves "
-		               "of a tree go by the priority of their requests: leave them out", name,
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s: its parameters order blocks, and "
+		               "leaves of a tree go by the priority of their requests: leave them out", name,
 		               policy[KV_POLICY_PREFIX].policy->name);
 	return 0;
 }
@@ -116,8 +125,8 @@ int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const 
 	const struct kv_policy *eviction = policy[KV_POLICY_EVICTION].policy;
 
 	if (eviction->hooks.eviction.refuses)
-		return kv_fail(err, KV_EXIT_USAGE, "eviction %s knows the future, which a run does not: use it with kvsim trace cache",
-		               eviction->name);
+		return kv_fail(err, KV_EXIT_USAGE, "eviction %s knows the future, which a run does not: use it with "
+		               "kvsim trace cache", eviction->name);
 	if (kv_policies_check_leaves(policy, err))
 		return -1;
 	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {

@@ -72,8 +72,9 @@ static bool settle_special(struct kv_engine *engine, uint32_t id, kv_time now)
 
 static bool can_be_steady(const struct kv_engine *engine, const struct kv_live *live)
 {
-	return !engine->windowed && !live->eager && !live->resuming && live->generated > 0 && live->generated < live->target
-	       && live->computed + 1 == live->prompt + live->generated;
+	return !engine->windowed && !engine->store->looks_at_each && !live->eager && !live->resuming &&
+	       live->generated > 0 && live->generated < live->target &&
+	       live->computed + 1 == live->prompt + live->generated;
 }
 
 static void finish(struct kv_engine *engine, uint32_t id, kv_time now)

@@ -13,6 +13,7 @@ libkvsim_a_SOURCES += \
 	%D%/store.c %D%/store.h \
 	%D%/store_contiguous.c \
 	%D%/store_paged.c \
+	%D%/store_partial.c \
 	%D%/store_radix.c \
 	%D%/store_tables.c %D%/store_tables.h \
 	%D%/swap.c %D%/swap.h \

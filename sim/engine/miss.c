@@ -88,7 +88,7 @@ static void blame_eviction(struct walk *w, const struct known *known, uint32_t f
 		w->miss->evicted_ago = w->cache->now - known->evicted;
 }
 
-/* --- content that is not known at its place --------------------------------------------------------------------------- */
+/* --- content that is not known at its place ----------------------------------------------------------------------- */
 
 /* The hash of the path up to and with a piece as it would be under the root. */
 static uint64_t keyless_hash(const struct walk *w, uint32_t piece)
@@ -172,7 +172,7 @@ static uint32_t blame_until(struct walk *w, enum kv_miss_reason reason, uint32_t
 	return (uint32_t)kv_max(from, end);
 }
 
-/* --- pieces ------------------------------------------------------------------------------------------------------------- */
+/* --- pieces ------------------------------------------------------------------------------------------------------- */
 
 static bool is_resident(const struct walk *w, uint32_t piece, uint32_t block)
 {
@@ -298,7 +298,8 @@ void kv_misses_explain(struct kv_misses *misses, struct kv_cache *cache, const s
 		.misses = misses, .cache = cache, .path = path, .hit = hit, .miss = miss, .block_size = cache->block_size,
 		.prompt_blocks = miss->prompt_tokens / cache->block_size, .group = group == KV_NONE ? 0 : group
 	};
-	uint32_t missed_from = (group == KV_NONE ? hit->blocks : hit->full_blocks) * cache->block_size;
+	uint32_t whole = (group == KV_NONE ? hit->blocks : hit->full_blocks) * cache->block_size;
+	uint32_t missed_from = (uint32_t)kv_max(whole, miss->hit_tokens);
 
 	miss->evicted_ago = KV_TIME_NONE;
 	miss->new_segment = miss->new_token = UINT32_MAX;

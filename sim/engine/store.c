@@ -9,9 +9,11 @@ const struct kv_store *kv_store_for(const struct kv_engine_config *config)
 {
 	if (config->policy[KV_POLICY_ALLOCATION].policy->hooks.allocation.contiguous)
 		return &kv_store_contiguous;
-	if (config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.form == KV_PREFIX_RADIX)
-		return &kv_store_radix;
-	return &kv_store_paged;
+	switch (config->policy[KV_POLICY_PREFIX].policy->hooks.prefix.form) {
+	case KV_PREFIX_RADIX: return &kv_store_radix;
+	case KV_PREFIX_PARTIAL: return &kv_store_partial;
+	default: return &kv_store_paged;
+	}
 }
 
 static const struct kv_hit no_hit;

@@ -25,14 +25,14 @@ struct kv_store {
 
 	/* --- admission --- */
 
-	/* Blocks that must be free to have `tokens` tokens of a request without blocks, its hits taken off, those of them that
-	 * nobody holds added: they leave the free blocks too. Groups count at most their admission cap. */
+	/* Blocks that must be free to have `tokens` tokens of a request without blocks, its hits taken off, those of
+	 * them that nobody holds added: they leave the free blocks too. Groups count at most their admission cap. */
 	uint64_t (*need)(const struct kv_engine *engine, const struct kv_live *live, uint64_t tokens,
 	                 const struct kv_hit *hit);
 	/* What it would hit; one that is swapped out looks for what it has computed. Nothing changes. */
 	void (*lookup)(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
-	/* The same for a head of the queue that may start, with the traces that the engine's look at it leaves: twice must be
-	 * as good as once while nothing else touches what was found. NULL: it leaves none. */
+	/* The same for a head of the queue that may start, with the traces that the engine's look at it leaves: twice
+	 * must be as good as once while nothing else touches what was found. NULL: it leaves none. */
 	void (*consider)(struct kv_engine *engine, uint32_t live, struct kv_fit *fit);
 	/* Room for the first step, `watermark` blocks to be left. */
 	bool (*has_room)(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit, uint64_t watermark);
@@ -50,6 +50,7 @@ struct kv_store {
 	/* A step has computed a part of its prompt (or of what it computes again), or the last of it, and has ended; the
 	 * request goes on. Told in running order, with those that end. May be NULL. */
 	void (*delivered)(struct kv_engine *engine, uint32_t live, bool last);
+	bool looks_at_each;   /* blocks are not alike: nobody decodes without being looked at, and consume is not called */
 	bool whole;           /* all blocks are taken at admission: nothing grows */
 	bool swaps;           /* lookup and take know requests that come back from host memory; without windows */
 	bool one_slot;        /* a token takes one slot, whatever the groups */
@@ -70,6 +71,7 @@ struct kv_store {
 extern const struct kv_store kv_store_paged;
 extern const struct kv_store kv_store_contiguous;
 extern const struct kv_store kv_store_radix;
+extern const struct kv_store kv_store_partial;
 
 const struct kv_store *kv_store_for(const struct kv_engine_config *config);
 

@@ -4,11 +4,10 @@
  * A request keeps the path of the tree that it matched; what it computes lies in pages of its own. When a part of its
  * prompt has been computed, the whole pages become part of the tree: those that somebody else has put there meanwhile
  * are given back, and it keeps the longer path. When it ends all that it computed goes that way, but for what does not
- * fill a page; when it loses its blocks, its own pages are given back as they are. What nobody keeps is evicted by whole
- * leaves when pages are missing, which may free more than was asked for.
+ * fill a page; when it loses its blocks, its own pages are given back as they are. What nobody keeps is evicted by
+ * whole leaves when pages are missing, which may free more than was asked for.
  *
- * Where the queue is ordered by what requests would hit, that alone refreshes nothing (SGLang's does).
- */
+ * Where the queue is ordered by what requests would hit, that alone refreshes nothing (SGLang's does). */
 #include "config.h"
 
 #include <inttypes.h>
@@ -83,7 +82,7 @@ static struct kv_token_key key_of(const struct kv_engine *engine, const struct k
 	return kv_tables_key(engine, live, tokens, &tree->key);
 }
 
-/* --- holds --------------------------------------------------------------------------------------------------------- */
+/* --- holds -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t blocks_of(const struct tree *tree, uint32_t node)
 {
@@ -239,7 +238,7 @@ static void let_path_go(struct tree *tree, uint32_t id)
 	}
 }
 
-/* --- pages --------------------------------------------------------------------------------------------------------- */
+/* --- pages -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t consume(struct kv_engine *engine, uint64_t n)
 {
@@ -304,7 +303,7 @@ static void delivered(struct kv_engine *engine, uint32_t id, bool last)
 	keep_path(engine->store_state, id, insert(engine, id, engine->live[id].computed, last));
 }
 
-/* --- admission ----------------------------------------------------------------------------------------------------- */
+/* --- admission ---------------------------------------------------------------------------------------------------- */
 
 /* Whether only the rule that the last token is computed keeps a hit from being longer. For the reasons of misses. */
 static bool recomputes(struct kv_engine *engine, const struct kv_live *live, uint32_t hit_tokens)
@@ -388,7 +387,7 @@ static void release(struct kv_engine *engine, uint32_t id, bool ended)
 	kv_table_reset(cache, id);
 }
 
-/* --- the exhaustive check ------------------------------------------------------------------------------------------ */
+/* --- the exhaustive check ----------------------------------------------------------------------------------------- */
 
 static void count(struct kv_engine *engine, struct kv_cache_count *count)
 {

@@ -31,7 +31,7 @@ void kv_tables_extend(struct kv_engine *engine, uint32_t live, uint32_t tokens, 
 /* A running request's part of committed_blocks, and what its table has of it: when it starts (1) and ends (-1). */
 void kv_tables_commit(struct kv_engine *engine, uint32_t live, int sign);
 
-/* --- for trees of prefixes -------------------------------------------------------------------------------------------- */
+/* --- for trees of prefixes ---------------------------------------------------------------------------------------- */
 
 struct kv_segments {
 	struct kv_segment *segment;

@@ -7,6 +7,7 @@
 /* What a lookup found: hit_blocks slots in every group, NULL where the group does not need the block. */
 struct lookup {
 	uint64_t hit_blocks;
+	uint64_t hit_tokens;   /* more than these blocks only where a block may be found in part */
 	uint64_t full_blocks;  /* what the full groups alone would have given */
 	struct oracle_block **slots[KV_MAX_GROUPS];
 	uint64_t evictable;    /* of a tree: pages of the hit that nobody keeps */
@@ -215,7 +216,11 @@ static void look_up(const struct oracle_engine *engine, const struct oracle_requ
 
 	*lookup = (struct lookup){0};
 	if (oracle_has_tree(engine)) {
-		lookup->hit_blocks = oracle_tree_peek(engine, request, &lookup->evictable);
+		struct oracle_tree_hit hit = oracle_tree_peek(engine, request);
+
+		lookup->hit_tokens = hit.tokens;
+		lookup->hit_blocks = hit.pages;
+		lookup->evictable = hit.evictable;
 		return;
 	}
 	contents = kv_calloc(limit, sizeof(struct oracle_content *));
@@ -224,6 +229,7 @@ static void look_up(const struct oracle_engine *engine, const struct oracle_requ
 		lookup->full_blocks = hit_of_full_groups(engine, contents, limit);
 		lookup->hit_blocks = hit_of_all_groups(engine, contents, limit);
 	}
+	lookup->hit_tokens = lookup->hit_blocks * engine->config->block_size;
 	for (uint32_t g = 0; g < engine->config->groups; g++) {
 		uint64_t skipped = skipped_blocks(engine, g, lookup->hit_blocks * engine->config->block_size);
 
@@ -392,7 +398,7 @@ static enum kv_verdict ask_admission(const struct oracle_engine *engine, const s
 		.pool_blocks = engine->config->usable_blocks,
 		.block_tokens = engine->config->block_size,
 		.groups = is_contiguous(engine) ? 1 : engine->config->groups,
-		.hit_tokens = (uint32_t)(lookup->hit_blocks * engine->config->block_size),
+		.hit_tokens = (uint32_t)lookup->hit_tokens,
 		.hit_evictable = is_contiguous(engine) ? 0 : all_evictable_hits(engine, lookup),
 		.reserved = running > 0 ? reserved_tokens(engine) : 0,
 	};
@@ -894,7 +900,7 @@ static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 	if (oracle_has_tree(engine))
 		oracle_tree_consider(engine, head);
 	look_up(engine, head, &lookup);
-	hit = lookup.hit_blocks * engine->config->block_size;
+	hit = lookup.hit_tokens;
 	computed = head->swapped_tokens > 0 ? head->swapped_tokens : hit;
 	tokens = below_threshold(engine, known_tokens(head) - computed);
 	if (!engine->config->enable_chunked_prefill && tokens > *budget) {
@@ -927,7 +933,7 @@ static uint32_t would_hit(struct oracle_engine *engine, const struct oracle_requ
 
 	look_up(engine, request, &lookup);
 	lookup_fini(&lookup);
-	return (uint32_t)(lookup.hit_blocks * engine->config->block_size);
+	return (uint32_t)lookup.hit_tokens;
 }
 
 /* Ranks all waiting requests anew, but for those that preemption put at the front. */

@@ -8,6 +8,7 @@
 #include "tests/oracle/buddy.h"
 #include "tests/oracle/cache.h"
 #include "tests/oracle/list.h"
+#include "tests/oracle/partial.h"
 #include "tests/oracle/radix.h"
 
 /* A block table of one group; NULL = a slot that fell out of the window. */
@@ -49,7 +50,9 @@ struct oracle_request {
 	uint64_t chunk_address, chunk_blocks;  /* contiguous allocation */
 	struct oracle_radix_node *end;         /* radix: of the path that it keeps; NULL = it does not run */
 	uint64_t shared;                       /* tokens on that path */
-	uint64_t pages;                        /* all of its pages, those of the path first */
+	uint64_t pages;                        /* all of its pages, those of the path first; partial: its blocks */
+	struct oracle_list parts;              /* partial: struct oracle_part, its blocks */
+	struct oracle_part *matched;           /* partial: found in part, not taken yet */
 	struct kv_request_record record;
 };
 
@@ -59,6 +62,7 @@ struct oracle_engine {
 	struct oracle_cache cache;
 	struct oracle_buddy buddy;
 	struct oracle_radix radix;
+	struct oracle_partial partial;
 	struct oracle_list keys;      /* struct oracle_key, of what the tree has */
 	struct oracle_list running;   /* in order of admission */
 	struct oracle_list waiting;   /* in order of service */

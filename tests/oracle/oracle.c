@@ -122,6 +122,7 @@ static void free_request(struct oracle_request *request)
 {
 	for (int g = 0; g < KV_MAX_GROUPS; g++)
 		oracle_list_fini(&request->table[g].slots);
+	oracle_list_fini(&request->parts);
 	free(request->id);
 	free(request->tenant);
 	free(request->key.adapter);

@@ -1,4 +1,5 @@
-/* The oracle's pool under a radix tree: pages are counted by looking at the tree and at every request. */
+/* The oracle's pools under trees of prefixes, SGLang's and TensorRT-LLM's: what is kept is counted by looking at the
+ * tree and at every request. */
 #ifndef KV_TESTS_ORACLE_TREE_H
 #define KV_TESTS_ORACLE_TREE_H
 
@@ -14,8 +15,13 @@ uint64_t oracle_tree_cached(const struct oracle_engine *engine);
 /* Tokens in the pages that somebody keeps. */
 uint64_t oracle_tree_filled(const struct oracle_engine *engine);
 
-/* Pages that the request would hit; *evictable = those of them that nobody keeps. */
-uint64_t oracle_tree_peek(const struct oracle_engine *engine, const struct oracle_request *request, uint64_t *evictable);
+/* What a request would hit. */
+struct oracle_tree_hit {
+	uint64_t tokens;
+	uint64_t pages;      /* whole ones */
+	uint64_t evictable;  /* of these: nobody keeps them */
+};
+struct oracle_tree_hit oracle_tree_peek(const struct oracle_engine *engine, const struct oracle_request *request);
 /* The look at the head of the queue, which refreshes what it finds. */
 void oracle_tree_consider(struct oracle_engine *engine, struct oracle_request *request);
 /* The request starts with so many pages of the tree. */
