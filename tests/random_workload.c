@@ -313,6 +313,7 @@ static void choose_deployment(struct plan *plan)
 	plan->typical = config->block_size * between(plan, 1, 12) + between(plan, 0, 3);
 	choose_policies(plan);
 	choose_groups(plan);
+	/* Contiguous allocation goes with prefix none; it and trees with one group of full attention. */
 	if (is_contiguous(plan->workload))
 		test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "none");
 	if (is_contiguous(plan->workload) || has_tree(plan->workload)) {
