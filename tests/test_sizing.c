@@ -246,6 +246,52 @@ END_TEST
 	"\"intermediate_size\": 17280, \"vocab_size\": 201088, \"draft_vocab_size\": 32000, " \
 	"\"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\"}"
 
+/* TensorRT-LLM's own test: shares 0.0345, 0.4138 and 0.5517 of 16,384 blocks. Windows as 1 : 12 : 16. */
+START_TEST(window_pools_share_by_layers_times_window)
+{
+	static const struct {
+		uint32_t window, layers;
+		double share;
+		uint64_t blocks;
+	} rows[] = {{1024, 1, 0.0345, 565}, {4096, 3, 0.4138, 6780}, {0, 2, 0.5517, 9039}};
+	struct kv_window_pools pools = {.count = 3, .block_size = 32};
+
+	for (int i = 0; i < 3; i++)
+		pools.pool[i] = (struct kv_window_pool){.window = rows[i].window, .layers = rows[i].layers};
+	kv_window_pools_share(&pools, 8192);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_double_eq_tol(pools.pool[i].share, rows[i].share, 5e-5);
+		ck_assert_uint_eq(kv_window_pool_part(&pools.pool[i], 16384), rows[i].blocks);
+	}
+}
+END_TEST
+
+/* gpt-oss-20b: 12 layers that keep 4,096 tokens and 12 that keep 128, 2,048 bytes each: 96 of 99 parts and 3 of 99. */
+START_TEST(tensorrt_llm_has_a_pool_for_each_window)
+{
+	struct kv_size_question q = plan("model=gpt-oss-20b engine.profile=trtllm-2026-08 engine.max_model_len=4096 "
+	                                 "engine.kv_cache_memory_bytes=10GiB", 0);
+	struct kv_size_answer a = answer(&q);
+	uint64_t block = 12 * 2048 * 32, all = 10 * GIB / block;  /* 13,653 */
+
+	ck_assert_uint_eq(a.pools.count, 2);
+	ck_assert_double_eq_tol(a.pools.pool[0].share, 32.0 / 33, 1e-12);
+	ck_assert_uint_eq(all, 13653);
+	ck_assert_uint_eq(a.pools.pool[0].blocks, 13239);  /* 13239.27 */
+	ck_assert_uint_eq(a.pools.pool[1].blocks, 414);    /* 413.73 */
+	ck_assert_uint_eq(a.blocks_per_request, 128 + 4);
+	ck_assert_uint_eq(a.bytes_per_request, (128 + 4) * block);
+	ck_assert_uint_eq(kv_size_requests_held(&q, &a, 4096, true), 13239 / 128);
+	ck_assert_uint_eq(kv_size_requests_held(&q, &a, 128, true), 414 / 4);
+	ck_assert(a.starts);
+	q.max_model_len = 131072 * 40ull;
+	a = answer(&q);
+	ck_assert(!a.starts);
+	q.max_model_len = a.largest_max_model_len;
+	ck_assert(answer(&q).starts);
+}
+END_TEST
+
 START_TEST(an_eagle_head_joins_the_full_layers)
 {
 	struct kv_size_question q = plan("model=gpt-oss-20b", 80 * GIB);
@@ -310,6 +356,8 @@ int main(void)
 	tcase_add_test(tc, tensorrt_llm_takes_a_share_of_what_is_free_and_rounds_up);
 	tcase_add_test(tc, sglang_leaves_a_reserve);
 	tcase_add_loop_test(tc, run_and_size_draw_one_budget, 0, sizeof perturbed / sizeof *perturbed);
+	tcase_add_test(tc, window_pools_share_by_layers_times_window);
+	tcase_add_test(tc, tensorrt_llm_has_a_pool_for_each_window);
 	tcase_add_test(tc, an_eagle_head_joins_the_full_layers);
 	tcase_add_test(tc, a_draft_model_is_loaded_whole_and_adds_its_layers);
 	tcase_add_test(tc, a_profile_for_sizing_only_does_not_run);

@@ -268,9 +268,7 @@ uint64_t kv_size_report_length(const struct kv_size_report *report)
 
 uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tokens)
 {
-	if (report->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
-		return tokens;
-	return kv_layout_request_blocks(&report->answer.budget.layout, tokens, kv_size_in_flight(&report->question));
+	return kv_size_request_blocks(&report->question, &report->answer, tokens);
 }
 
 struct lengths {

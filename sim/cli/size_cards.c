@@ -27,14 +27,7 @@ struct card {
 static uint64_t users_at(const struct kv_size_report *r, const struct kv_size_question *q,
                          const struct kv_size_answer *a)
 {
-	uint64_t length = kv_size_report_length(r), blocks;
-
-	if (!a->starts)
-		return 0;
-	if (q->budget.rule.engine == KV_SIZING_LLAMA_CPP)
-		return (uint64_t)a->max_concurrency * r->arguments.data_parallel;
-	blocks = kv_layout_request_blocks(&a->budget.layout, length, kv_size_in_flight(q));
-	return a->budget.usable_blocks / blocks * r->arguments.data_parallel;
+	return a->starts ? kv_size_requests_held(q, a, kv_size_report_length(r), true) * r->arguments.data_parallel : 0;
 }
 
 static uint64_t users_wanted(const struct kv_size_report *r)

@@ -50,9 +50,8 @@ static json_t *held_json(const struct kv_size_report *report, uint64_t tokens)
 	const struct kv_layout *layout = &report->answer.budget.layout;
 	json_t *groups = json_array();
 
-	for (uint32_t i = 0; i < layout->groups; i++) {
-		uint64_t held = kv_group_request_blocks(layout, &layout->group[i], tokens,
-		                                        kv_size_in_flight(&report->question));
+	for (uint32_t i = 0; i < layout->groups && !report->answer.pools.count; i++) {
+		uint64_t held = kv_group_request_blocks(layout, &layout->group[i], tokens, kv_size_in_flight(&report->question));
 
 		json_array_append_new(groups, json_pack("{ss sI sI}", "kind", kv_group_kind_name(layout->group[i].kind),
 		                                        "blocks", (json_int_t)held, "bytes",
@@ -63,7 +62,6 @@ static json_t *held_json(const struct kv_size_report *report, uint64_t tokens)
 
 static json_t *request_json(const struct kv_size_report *report)
 {
-	const struct kv_budget *budget = &report->answer.budget;
 	uint64_t tokens = kv_size_report_length(report), blocks = kv_size_report_blocks(report, tokens);
 
 	if (report->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
@@ -71,9 +69,20 @@ static json_t *request_json(const struct kv_size_report *report)
 		                 (json_int_t)kv_llama_cache_bytes(&report->question.budget, tokens, 1));
 	return json_pack("{sI sI sI sI sI sI so}", "sequences", (json_int_t)report->arguments.sequences, "tokens",
 	                 (json_int_t)tokens, "blocks", (json_int_t)blocks, "bytes",
-	                 (json_int_t)(blocks * budget->layout.page_bytes), "fit",
-	                 (json_int_t)(budget->num_blocks / blocks), "fit_usable",
-	                 (json_int_t)(budget->usable_blocks / blocks), "groups", held_json(report, tokens));
+	                 (json_int_t)kv_size_request_bytes(&report->question, &report->answer, tokens), "fit", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, false),
+	                 "fit_usable", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, true), "groups",
+	                 held_json(report, tokens));
+}
+
+static json_t *pools_json(const struct kv_window_pools *pools)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < pools->count; i++)
+		json_array_append_new(list, json_pack("{sI sI sf sI}", "window", (json_int_t)pools->pool[i].window, "layers",
+		                                      (json_int_t)pools->pool[i].layers, "share", pools->pool[i].share, "blocks",
+		                                      (json_int_t)pools->pool[i].blocks));
+	return list;
 }
 
 static json_t *trace_json(const struct kv_size_report *report)
@@ -172,6 +181,8 @@ json_t *kv_size_report_json(const struct kv_size_report *report)
 	add_answer(object, report);
 	json_object_set_new(object, "weights", weights_json(&report->answer.budget.weights));
 	json_object_set_new(object, "request", request_json(report));
+	if (report->answer.pools.count)
+		json_object_set_new(object, "window_pools", pools_json(&report->answer.pools));
 	json_object_set_new(object, "notes", notes_json(d));
 	if (!report->answer.starts)
 		json_object_set_new(object, "would_start_with", remedies_json(report));

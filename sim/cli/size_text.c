@@ -61,7 +61,10 @@ static void print_bytes_per_token(struct kv_output *out, const struct kv_size_re
 {
 	const struct kv_layout *l = &r->answer.budget.layout;
 
-	kv_output_printf(out, "KV bytes a token and rank          %" PRIu64 " for ever", l->growing_bytes);
+	if (r->answer.pools.count)
+		kv_output_printf(out, "KV bytes a token and rank          %" PRIu64 " in all pools", l->growing_bytes);
+	else
+		kv_output_printf(out, "KV bytes a token and rank          %" PRIu64 " for ever", l->growing_bytes);
 	if (l->windowed_bytes)
 		kv_output_printf(out, ", %" PRIu64 " more inside the window", l->windowed_bytes);
 	kv_output_text(out, "\n");
@@ -98,17 +101,45 @@ static void print_groups(struct kv_output *out, const struct kv_size_report *r)
 	kv_output_text(out, "\n");
 }
 
+static void print_window_pools(struct kv_output *out, const struct kv_size_report *r)
+{
+	const struct kv_window_pools *pools = &r->answer.pools;
+
+	kv_output_printf(out, "\n%-16s %6s %8s %8s %12s %28s\n", "Pool", "layers", "window", "share", "blocks",
+	                 "blocks of one request");
+	for (uint32_t i = 0; i < pools->count; i++) {
+		const struct kv_window_pool *pool = &pools->pool[i];
+
+		kv_output_printf(out, "%-16s %6u %8u %8.4f %12" PRIu64 " %28" PRIu64 "\n", pool->window ? "sliding_window" : "full",
+		                 pool->layers, pool->window, pool->share, pool->blocks,
+		                 kv_window_pool_request_blocks(pools, i, kv_size_report_length(r)));
+	}
+	kv_output_text(out, "Shares are layers x window, as the C++ KV manager divides; the PyTorch runtime of 2026 gives each window an equal "
+	               "one unless told otherwise.\n\n");
+}
+
+/* SGLang has pools of its own for windowed layers of some models; which ones is not known here. */
+static bool is_lower_bound(const struct kv_size_report *r)
+{
+	const struct kv_model *m = r->deployment.model;
+	bool windowed = false;
+
+	for (uint32_t i = 0; i < m->layers; i++)
+		windowed |= m->layer[i].window != 0;
+	return windowed && !r->answer.pools.count && kv_sizing_has_whole_contexts(&r->question.budget.rule);
+}
+
 static void print_pool(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_size_answer *a = &r->answer;
 	bool by_concurrency = r->question.budget.rule.tokens_by_concurrency;
 
-	kv_output_printf(out, "Blocks                             %" PRIu64 ", usable %" PRIu64 "\n",
-	                 a->budget.num_blocks, a->budget.usable_blocks);
-	kv_output_printf(out, "KV cache tokens                    %" PRIu64 " = blocks // groups x block size\n",
-	                 a->kv_cache_tokens);
-	kv_output_printf(out, "KV cache size as %-17s %" PRIu64 " tokens%s\n", "the engine logs",
-	                 a->kv_cache_tokens_reported, by_concurrency ? " = concurrency x max_model_len" : "");
+	kv_output_printf(out, "Blocks                             %" PRIu64 ", usable %" PRIu64 "\n", a->budget.num_blocks,
+	                 a->budget.usable_blocks);
+	kv_output_printf(out, "KV cache tokens                    %" PRIu64 "%s\n",
+	                 a->kv_cache_tokens, a->pools.count ? " in whole contexts" : " = blocks // groups x block size");
+	kv_output_printf(out, "KV cache size as %-17s %" PRIu64 " tokens%s\n", "the engine logs", a->kv_cache_tokens_reported,
+	                 by_concurrency ? " = concurrency x max_model_len" : "");
 }
 
 static void print_llama(struct kv_output *out, const struct kv_size_report *r)
@@ -137,31 +168,30 @@ static void print_capacity(struct kv_output *out, const struct kv_size_report *r
 		kv_output_printf(out, "  on all %" PRIu64 " replicas             %.2fx\n", r->arguments.data_parallel,
 		                 a->max_concurrency * (double)r->arguments.data_parallel);
 	kv_output_printf(out, "Largest max_model_len that starts  %" PRIu64 "\n", a->largest_max_model_len);
+	if (is_lower_bound(r))
+		kv_output_text(out, "All of this is a lower bound: windowed layers are sized as if they held whole contexts.\n");
 }
 
 static void print_lengths(struct kv_output *out, const struct kv_size_report *r)
 {
-	uint64_t length = kv_size_report_length(r), blocks = kv_size_report_blocks(r, length);
-	const struct kv_budget *b = &r->answer.budget;
-	uint64_t replicas = r->arguments.data_parallel;
+	uint64_t length = kv_size_report_length(r), replicas = r->arguments.data_parallel, wanted = r->arguments.sequences;
+	uint64_t each = is_llama(r) ? 0 : kv_size_request_bytes(&r->question, &r->answer, length);
+	uint64_t usable = kv_size_requests_held(&r->question, &r->answer, length, true) * replicas;
 	char bytes[KV_QUANTITY_MAX];
 
-	if (is_llama(r) || (!r->arguments.length && !r->arguments.sequences))
+	if (is_llama(r) || (!r->arguments.length && !wanted))
 		return;
-	kv_output_printf(out,
-	                 "Requests of %" PRIu64 " tokens%*s %" PRIu64 " fit at once (%" PRIu64
-	                 " beside the null block); each %" PRIu64 " blocks, %s\n",
-	                 length, 2, "", b->num_blocks / blocks * replicas, b->usable_blocks / blocks * replicas, blocks,
-	                 kv_format_bytes_short((int64_t)(blocks * b->layout.page_bytes), bytes));
-	if (r->arguments.sequences) {
-		uint64_t need = r->arguments.sequences * blocks;
-		bool fit = r->arguments.sequences <= b->usable_blocks / blocks * replicas;
-
-		kv_output_printf(out, "%" PRIu64 " such requests                 %s: they take %s on a rank%s\n",
-		                 r->arguments.sequences, fit ? "fit" : "do not fit",
-		                 kv_format_bytes_short((int64_t)(need / replicas * b->layout.page_bytes), bytes),
+	kv_output_printf(out, "Requests of %" PRIu64 " tokens   %" PRIu64 " fit at once", length,
+	                 kv_size_requests_held(&r->question, &r->answer, length, false) * replicas);
+	if (r->question.budget.rule.null_block)
+		kv_output_printf(out, " (%" PRIu64 " beside the null block)", usable);
+	kv_output_printf(out, "; each %" PRIu64 " blocks, %s\n", kv_size_report_blocks(r, length),
+	                 kv_format_bytes_short((int64_t)each, bytes));
+	if (wanted)
+		kv_output_printf(out, "%" PRIu64 " such requests                 %s: they take %s on a rank%s\n", wanted,
+		                 wanted <= usable ? "fit" : "do not fit",
+		                 kv_format_bytes_short((int64_t)(wanted * each / replicas), bytes),
 		                 replicas > 1 ? " of each replica" : "");
-	}
 }
 
 static void print_trace(struct kv_output *out, const struct kv_size_report *r)
@@ -221,7 +251,10 @@ void kv_size_report_text(struct kv_output *out, const struct kv_size_report *r)
 	if (is_llama(r)) {
 		print_llama(out, r);
 	} else {
-		print_groups(out, r);
+		if (r->answer.pools.count)
+			print_window_pools(out, r);
+		else
+			print_groups(out, r);
 		print_pool(out, r);
 	}
 	print_capacity(out, r);

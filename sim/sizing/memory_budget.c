@@ -164,7 +164,7 @@ static void count_blocks(const struct kv_budget_question *q, struct kv_budget *b
 }
 
 /* SGLang keeps separate pools for windowed and recurrent layers, TensorRT-LLM one a window. */
-static bool has_whole_contexts(const struct kv_sizing_rule *rule)
+bool kv_sizing_has_whole_contexts(const struct kv_sizing_rule *rule)
 {
 	return rule->engine == KV_SIZING_SGLANG || rule->engine == KV_SIZING_TENSORRT_LLM;
 }
@@ -174,7 +174,7 @@ static int check_layers(const struct kv_budget_question *q, struct kv_error *err
 	if (q->rule.engine == KV_SIZING_LLAMA_CPP && q->model->layer[0].mixer == KV_MIXER_COMPRESSED)
 		return kv_fail(err, KV_EXIT_USAGE, "%s has compressed layers: their cache in llama.cpp is not known here; use a vLLM profile",
 		               q->model->name);
-	for (uint32_t i = 0; has_whole_contexts(&q->rule) && i < q->model->layers; i++)
+	for (uint32_t i = 0; kv_sizing_has_whole_contexts(&q->rule) && i < q->model->layers; i++)
 		if (q->model->layer[i].mixer != KV_MIXER_NONE && !q->model->layer[i].kv_heads)
 			return kv_fail(err, KV_EXIT_USAGE, "%s has recurrent layers: how this engine shares memory between their states and "
 			               "its KV cache is not known here; use a vLLM profile", q->model->name);
@@ -189,7 +189,7 @@ static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct
 	                                    .mtp = layout.mtp, .pad_experts = q->rule.engine == KV_SIZING_VLLM};
 
 	*budget = (struct kv_budget){.stage = stage};
-	layout.whole_context |= has_whole_contexts(&q->rule);
+	layout.whole_context |= kv_sizing_has_whole_contexts(&q->rule);
 	kv_pipeline_stage(q->model->layers, q->pipeline_parallel, stage, &layout.first_layer, &layout.layer_count);
 	weights.first_layer = layout.first_layer;
 	weights.layer_count = layout.layer_count;

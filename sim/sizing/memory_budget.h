@@ -6,8 +6,8 @@
  *     llama.cpp     KV = what is asked for; it fits or it does not
  *
  * blocks = floor(KV / page), the smallest number over pipeline stages; for SGLang and TensorRT-LLM windowed layers are
- * sized as if they held whole contexts, a lower bound. KV may be negative. `run` and `size` call this one
- * function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang server_args.py of 2026-07, TensorRT-LLM's
+ * sized as if they held whole contexts, a lower bound (sim/sizing/window_pools.h has TensorRT-LLM's pools). KV may be
+ * negative. `run` and `size` call this one function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang server_args.py of 2026-07, TensorRT-LLM's
  * KV manager, llama.cpp of 2026-08.
  */
 #ifndef KV_SIM_MEMORY_BUDGET_H
@@ -41,6 +41,9 @@ struct kv_sizing_rule {
 	bool graphs_subtracted;      /* graph memory comes off the KV cache */
 	bool null_block;             /* one block of the pool is never given out */
 };
+
+/* Do windowed layers hold whole contexts in the budget's layout? */
+bool kv_sizing_has_whole_contexts(const struct kv_sizing_rule *rule);
 
 /* Bytes that the user gave or left open. */
 #define KV_BYTES_UNSET INT64_MIN

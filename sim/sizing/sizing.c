@@ -135,6 +135,42 @@ static void answer_pool(const struct kv_size_question *q, uint64_t limit, struct
 		a->shortfall_bytes = (int64_t)a->bytes_per_request - b->kv_bytes;
 }
 
+static int plan_pools(const struct kv_size_question *q, uint64_t longest, struct kv_size_answer *a, struct kv_error *err)
+{
+	return kv_window_pools_plan(q->budget.model, &q->budget.layout, longest, a->budget.kv_bytes, &a->pools, err);
+}
+
+/* Shares move with the longest sequence, so that each length is planned anew. */
+static bool pooled_length_fits(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t tokens)
+{
+	struct kv_size_answer planned = *a;
+	struct kv_error ignored;
+
+	return plan_pools(q, tokens, &planned, &ignored) == 0 && kv_window_pools_requests(&planned.pools, tokens) >= 1;
+}
+
+static void answer_pools(const struct kv_size_question *q, uint64_t limit, struct kv_size_answer *a)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t i = 1; i < a->pools.count; i++)
+		if (a->pools.pool[i].window == 0)
+			longest = i;
+	a->budget.num_blocks = a->budget.usable_blocks = kv_window_pools_blocks(&a->pools);
+	a->blocks_per_request = kv_window_pools_request_blocks(&a->pools, q->max_model_len);
+	a->bytes_per_request = kv_window_pools_request_bytes(&a->pools, q->max_model_len);
+	a->kv_cache_tokens = a->kv_cache_tokens_reported = a->pools.pool[longest].blocks * a->pools.block_size;
+	a->max_concurrency = kv_window_pools_requests(&a->pools, q->max_model_len);
+	a->starts = a->max_concurrency >= 1;
+	a->largest_max_model_len = largest(pooled_length_fits, q, a, limit);
+	a->shortfall_bytes = a->starts ? 0 : (int64_t)a->bytes_per_request - a->budget.kv_bytes;
+}
+
+static bool divides_by_window(const struct kv_size_question *q)
+{
+	return q->budget.rule.engine == KV_SIZING_TENSORRT_LLM && !q->budget.num_blocks_override && q->budget.pipeline_parallel == 1;
+}
+
 int kv_size(const struct kv_size_question *q, struct kv_size_answer *a, struct kv_error *err)
 {
 	uint64_t limit = q->budget.model->max_position;
@@ -143,12 +179,41 @@ int kv_size(const struct kv_size_question *q, struct kv_size_answer *a, struct k
 	if (kv_budget_draw(&q->budget, &a->budget, err) != 0)
 		return -1;
 	limit = limit ? kv_max(limit, q->max_model_len) : (uint64_t)1 << 40;
+	if (divides_by_window(q) && plan_pools(q, q->max_model_len, a, err) != 0)
+		return -1;
 	if (q->budget.rule.engine == KV_SIZING_LLAMA_CPP)
 		answer_llama(q, limit, a);
+	else if (a->pools.count)
+		answer_pools(q, limit, a);
 	else
 		answer_pool(q, limit, a);
 	a->shortfall_tokens = a->starts ? 0 : q->max_model_len - a->largest_max_model_len;
 	return 0;
+}
+
+uint64_t kv_size_request_blocks(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t tokens)
+{
+	if (q->budget.rule.engine == KV_SIZING_LLAMA_CPP)
+		return tokens;
+	if (a->pools.count)
+		return kv_window_pools_request_blocks(&a->pools, tokens);
+	return kv_layout_request_blocks(&a->budget.layout, tokens, kv_size_in_flight(q));
+}
+
+uint64_t kv_size_request_bytes(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t tokens)
+{
+	if (a->pools.count)
+		return kv_window_pools_request_bytes(&a->pools, tokens);
+	return kv_size_request_blocks(q, a, tokens) * a->budget.layout.page_bytes;
+}
+
+uint64_t kv_size_requests_held(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t tokens, bool usable)
+{
+	if (q->budget.rule.engine == KV_SIZING_LLAMA_CPP)
+		return (uint64_t)a->max_concurrency;
+	if (a->pools.count)
+		return (uint64_t)kv_window_pools_requests(&a->pools, tokens);
+	return (usable ? a->budget.usable_blocks : a->budget.num_blocks) / kv_size_request_blocks(q, a, tokens);
 }
 
 /* --- remedies ------------------------------------------------------------------------------------------------------- */

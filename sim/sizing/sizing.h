@@ -11,6 +11,7 @@
 
 #include "sim/base/error.h"
 #include "sim/sizing/memory_budget.h"
+#include "sim/sizing/window_pools.h"
 
 struct kv_size_question {
 	struct kv_budget_question budget;
@@ -28,11 +29,24 @@ struct kv_size_answer {
 	uint64_t blocks_per_request;   /* of max_model_len tokens */
 	uint64_t bytes_per_request;
 	double max_concurrency;        /* blocks / blocks_per_request */
+	struct kv_window_pools pools;  /* TensorRT-LLM with several windows; blocks above are then all of theirs */
 	uint64_t largest_max_model_len;/* that starts, within the model's own limit unless max_model_len is beyond it */
 };
 
 /* Fails as kv_budget_draw does. */
 int kv_size(const struct kv_size_question *question, struct kv_size_answer *answer, struct kv_error *err);
+
+/* Blocks of one request of so many tokens, at most; llama.cpp: cells. */
+uint64_t kv_size_request_blocks(const struct kv_size_question *question, const struct kv_size_answer *answer,
+                                uint64_t tokens);
+
+/* Their bytes on one rank; not for llama.cpp. */
+uint64_t kv_size_request_bytes(const struct kv_size_question *question, const struct kv_size_answer *answer,
+                               uint64_t tokens);
+
+/* How many of them fit at once; usable leaves out the null block. */
+uint64_t kv_size_requests_held(const struct kv_size_question *question, const struct kv_size_answer *answer, uint64_t tokens,
+                               bool usable);
 
 /* Tokens scheduled and not yet computed. */
 uint64_t kv_size_in_flight(const struct kv_size_question *question);
