@@ -122,9 +122,6 @@ static const struct {
 	{"To serve at least one request with the model's max seq len (30000), (6.66 GiB KV cache is needed, which is larger than "
 	 "the available KV cache memory (5.44 GiB). Based on the available memory, the estimated maximum model length is 13528.",
 	 "deepseek-v4-flash", "fp8", 2, 2, 1, 0, "in tuples, as until 2026-06"},
-	/* #53961 */
-	{"max seq len (1048576), (23.32 GiB KV cache is needed, which is larger than the available KV cache memory (20.00 GiB).",
-	 "deepseek-v4-pro", "fp8", 8, 2, 0, 0, "blocks of one request x page"},
 	/* #10511: a table with tabs */
 	{"worker.py:243] total_gpu_memory\t 79.22GiB\nworker.py:243] gpu_memory_utilization\t 0.90\nworker.py:243] the current vLLM "
 	 "instance can use\t 71.29GiB\nworker.py:243] model weights take\t 14.96GiB\nworker.py:243] non_torch_memory\t 1.79GiB\n"

@@ -15,6 +15,8 @@
 #define LLAMA(more) "{" LLAMA_BODY ", " more "}"
 #define KV2 "\"num_key_value_heads\": 2"
 #define HD64 "\"head_dim\": 64"
+#define V4 "\"head_dim\": 512, \"sliding_window\": 128, \"q_lora_rank\": 32, \"qk_rope_head_dim\": 64, \"o_groups\": 2, " \
+	"\"o_lora_rank\": 16, \"index_n_heads\": 4, \"index_head_dim\": 128"
 #define OTHER(type, more) \
 	"{\"model_type\": \"" type "\", \"num_hidden_layers\": 4, \"hidden_size\": 512, \"num_attention_heads\": 8, " \
 	"\"intermediate_size\": 1024, \"vocab_size\": 1000, \"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\", " \
@@ -142,6 +144,12 @@ static const struct {
 	{OTHER("something", HD64 ", \"sliding_window\": 128"), "sliding_window", "layer_types"},
 	{OTHER("gemma2", HD64), "sliding_window", "missing"},
 	{OTHER("llama", "\"layer_types\": [\"mamba\", \"mamba\", \"mamba\", \"mamba\"]"), "layer_types", "mamba"},
+	{OTHER("deepseek_v4", V4 ", \"compress_ratios\": [0, 4, 128]"), "compress_ratios", "has 3 elements: it must have 4"},
+	{OTHER("deepseek_v4", V4 ", \"compress_ratios\": [0, 4, 64, 128]"), "compress_ratios", "known are 0, 4 and 128"},
+	{OTHER("deepseek_v4", V4 ", \"compress_ratios\": [0, 4, 4, 128], \"expert_dtype\": \"fp6\", \"quantization_config\": "
+	       "{\"quant_method\": \"fp8\"}"), "expert_dtype", "known are fp4 and fp8"},
+	{OTHER("deepseek_v4", V4 ", \"layer_types\": [\"sliding_attention\", \"a\", \"a\", \"a\"]"), "layer_types",
+	 "compress_rates holds no number"},
 	{OTHER("llama", "\"num_local_experts\": 8"), "num_experts_per_tok", "missing"},
 	{OTHER("llama", "\"num_local_experts\": 8, \"num_experts_per_tok\": 9"), "num_experts_per_tok", "from 1 to 8"},
 };
@@ -232,6 +240,9 @@ static const struct {
 	       "\"full_attention\", \"sliding_attention\"]"), "fsfs"},
 	{OTHER("qwen3_next", HD64 ", \"linear_num_key_heads\": 2, \"linear_num_value_heads\": 4, \"linear_key_head_dim\": 8, "
 	       "\"linear_value_head_dim\": 8, \"linear_conv_kernel_dim\": 4"), "dddf"},
+	{OTHER("deepseek_v4", V4 ", \"compress_ratios\": [0, 0, 4, 128]"), "xxxx"},
+	{OTHER("deepseek_v4", V4 ", \"layer_types\": [\"sliding_attention\", \"sliding_attention\", \"csa\", \"hca\"], "
+	       "\"compress_rates\": {\"csa\": 4, \"hca\": 128}"), "xxxx"},
 	{OTHER("nemotron_h", HD64 ", \"hybrid_override_pattern\": \"M-*M\", \"n_groups\": 2, \"mamba_num_heads\": 4, "
 	       "\"mamba_head_dim\": 8, \"ssm_state_size\": 16, \"conv_kernel\": 4"), "2nf2"},
 	{OTHER("kimi_linear", "\"kv_lora_rank\": 32, \"qk_nope_head_dim\": 16, \"qk_rope_head_dim\": 8, \"v_head_dim\": 16, "

@@ -111,7 +111,7 @@ static void candidates(const struct evidence *e, const struct reading *r, uint64
 		}
 	} else {
 		*low = 1;
-		*high = 0;
+		*high = e->needed ? 1 : 0;  /* memory for one request says nothing about the pool */
 	}
 }
 
@@ -428,6 +428,16 @@ static void add_refusal_rows(struct search *s)
 	                   (double)longest(&high, UINT32_MAX)}, "the longest request whose blocks fit");
 }
 
+/* From KV memory, or as printed, or from whole blocks of tokens. */
+static double nearest_blocks(const struct evidence *e, const struct kv_layout *layout)
+{
+	if (e->has_kv)
+		return floor((e->kv.low + e->kv.high) / 2 / (double)layout->page_bytes);
+	if (e->blocks)
+		return (double)e->blocks;
+	return floor((double)e->tokens / (double)smallest_block(layout)) * layout->groups;
+}
+
 static void add_unsolved_rows(struct search *s)
 {
 	static const enum kv_fact facts[] = {KV_FACT_KV, KV_FACT_BLOCKS, KV_FACT_TOKENS};
@@ -442,8 +452,7 @@ static void add_unsolved_rows(struct search *s)
 		                   "blocks of one request x page");
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
 		const struct kv_log_value *printed = kv_log_smallest(s->checker->log, facts[i]);
-		double blocks = s->evidence.has_kv ? floor((s->evidence.kv.low + s->evidence.kv.high) / 2
-		                                           / (double)layout.page_bytes) : (double)s->evidence.blocks;
+		double blocks = nearest_blocks(&s->evidence, &layout);
 		double computed = facts[i] == KV_FACT_KV ? (double)s->evidence.blocks * (double)layout.page_bytes / GIB
 		                  : facts[i] == KV_FACT_BLOCKS ? blocks : floor(blocks / layout.groups)
 		                                                          * (double)smallest_block(&layout);
@@ -601,7 +610,7 @@ void kv_checker_pool(struct kv_checker *c)
 	s.options.cache = cache_of(c);
 	gather(&s);
 	check_weights(c, s.options.tensor_parallel);
-	if (check_token_bytes(&s) || (!s.evidence.has_kv && !s.evidence.blocks && !s.evidence.tokens))
+	if (check_token_bytes(&s) || (!s.evidence.has_kv && !s.evidence.blocks && !s.evidence.tokens && !s.evidence.needed))
 		return;
 	if (s.evidence.has_kv && s.evidence.kv.high < 0)
 		return;
