@@ -163,5 +163,5 @@ void kv_model_read_quantization(struct kv_model_reader *r)
 	}
 	read_experts_dtype(r, q);
 	keep_skip_list(q, kv_field(&f, "modules_to_not_convert|ignored_layers|ignore|exclude_modules|llm_int8_skip_modules"));
-	r->f.failed = f.failed;
+	r->f.failed = r->f.failed || f.failed;
 }
