@@ -10,6 +10,11 @@
 #include "sim/model/kv_layout.h"
 #include "sim/policy.h"
 
+/* What a step holds. MIXED (vLLM): tokens of prompts and of decodes under one budget, running requests first.
+ * PREFILL_FIRST (SGLang without mixed chunks): prompts alone as long as there is one to go on with or to admit; else one
+ * token of every running request, for which whole requests give up what blocks it lacks before it begins. */
+enum kv_step_order { KV_STEPS_MIXED, KV_STEPS_PREFILL_FIRST };
+
 enum kv_cache_scope { KV_SCOPE_GLOBAL, KV_SCOPE_TENANT, KV_SCOPE_REQUEST };
 
 /* prefix_cache_retention_interval: which content of windowed groups stays findable (vLLM, engine-semantics 1.10). */
@@ -41,7 +46,10 @@ struct kv_engine_config {
 	uint64_t admission_cap[KV_MAX_GROUPS];  /* most blocks one request can hold in the group; UINT64_MAX = no cap.
 	                                           Windowed: ceil(min(W - 1 + in-flight, max_model_len) / block) + 1 */
 	uint32_t max_num_seqs;
-	uint64_t max_num_batched_tokens;
+	enum kv_step_order step_order;
+	uint64_t max_num_batched_tokens;  /* prefill first: of a step of prompts, if they are chunked; whole blocks then */
+	uint64_t max_prefill_tokens;      /* prefill first: a prompt as long as what is left of it waits for another step,
+	                                     unless it is the first of this one */
 	uint32_t max_model_len;
 	uint32_t long_prefill_token_threshold;  /* 0 = off */
 	bool enable_chunked_prefill;

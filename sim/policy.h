@@ -40,7 +40,8 @@ struct kv_request_view {
 	kv_time deadline;            /* when its client gives up without a first token; KV_TIME_MAX = never */
 	uint32_t computed_tokens;    /* with KV before this step; 0 unless it runs */
 	uint32_t generated_since;    /* outputs since it was last admitted; 0 unless it runs or has just stopped */
-	bool fresh;                  /* admitted in the step that is being scheduled */
+	bool fresh;                  /* admitted in the step that is being scheduled, or among the prompts that it goes on
+	                                with where steps hold prompts alone */
 	uint32_t cached_tokens;      /* that it would hit now; only in ranks of a queue that is ranked by hits */
 };
 
@@ -119,7 +120,8 @@ struct kv_admission_hooks {
 	enum kv_reason refusal;
 	/* Tokens of room to hold back for a running request, beside the blocks it has. */
 	double (*reserve)(const void *state, const struct kv_request_view *running, uint32_t block_tokens);
-	/* In every step in which requests run, before waiting ones are tried. */
+	/* In every step in which requests decode, or may: before waiting ones are tried in mixed steps, and not in steps
+	 * of prompts alone. */
 	void (*step)(void *state, const struct kv_running_view *view);
 	void (*note)(void *state, enum kv_moment moment, const struct kv_request_view *request);
 };

@@ -238,6 +238,20 @@ static void choose_model_length(struct plan *plan)
 		workload->config.max_model_len = plan->typical * between(plan, 10, 60) / 10 + 2;
 }
 
+static void choose_step_order(struct plan *plan)
+{
+	struct kv_engine_config *config = &plan->workload->config;
+
+	if (!chance(plan, 35))
+		return;
+	config->step_order = KV_STEPS_PREFILL_FIRST;
+	config->max_prefill_tokens = PICK(plan, plan->typical, 2 * plan->typical, 16384);
+	if (chance(plan, 50)) {
+		test_workload_set_policy(plan->workload, KV_POLICY_ADMISSION, "growth-ratio");
+		test_workload_set_policy(plan->workload, KV_POLICY_PREEMPTION, "fewest-outputs");
+	}
+}
+
 static void choose_limits(struct plan *plan)
 {
 	struct kv_engine_config *config = &plan->workload->config;
@@ -256,6 +270,7 @@ static void choose_limits(struct plan *plan)
 	config->enable_chunked_prefill = chance(plan, 85);
 	if (!config->enable_chunked_prefill && chance(plan, 80))
 		config->max_num_batched_tokens = plan->typical * between(plan, 2, 6);
+	choose_step_order(plan);
 	choose_model_length(plan);
 	config->blank_blocks_first = chance(plan, 70);
 	config->refuse_impossible = chance(plan, 80);
@@ -323,7 +338,10 @@ static void choose_deployment(struct plan *plan)
 	choose_limits(plan);
 	if (plan->starved)
 		starve(plan);
-	if (is_plain(plan->workload) && chance(plan, 50))
+	if (config->step_order == KV_STEPS_PREFILL_FIRST)
+		config->max_num_batched_tokens = kv_ceil_div(config->max_num_batched_tokens, config->block_size) *
+		                                 config->block_size;
+	else if (is_plain(plan->workload) && chance(plan, 50))
 		choose_swap(plan);
 	choose_times(plan);
 	test_workload_set_caps(plan->workload);

@@ -374,10 +374,21 @@ static bool check_states(const struct run_log *log, char *text, size_t size)
 	return true;
 }
 
+/* Where prompts come first, they alone have a budget, and only if they are cut to it. */
+static bool exceeds_budget(const struct kv_engine_config *config, const struct kv_step *step)
+{
+	uint64_t decode_tokens = step->scheduled_tokens - step->prefill_tokens;
+
+	if (config->step_order == KV_STEPS_MIXED)
+		return step->scheduled_tokens > config->max_num_batched_tokens;
+	return (step->prefill_tokens > 0 && decode_tokens > 0) || decode_tokens > step->running ||
+	       (config->enable_chunked_prefill && step->prefill_tokens > config->max_num_batched_tokens);
+}
+
 static bool check_steps(const struct run_log *log, char *text, size_t size)
 {
 	for (size_t i = 0; i < log->step_count; i++)
-		if (log->steps[i].scheduled_tokens > log->workload->config.max_num_batched_tokens ||
+		if (exceeds_budget(&log->workload->config, &log->steps[i]) ||
 		    log->steps[i].end <= log->steps[i].start) {
 			step_text(&log->steps[i], text, size);
 			return false;

@@ -34,11 +34,20 @@ struct arguments {
 
 /* How often the oracle met what the test is meant to meet; shared by all processes. */
 struct coverage {
-	uint64_t runs, events, finished, refused, dropped, cut, preempted, swapped, host_full, swap_lost,
+	uint64_t runs, events, finished, refused, dropped, given_up, cut, preempted, swapped, host_full, swap_lost,
 		swap_found, evicted, hit, stalled, livelocked, cached_again, warm;
 };
 
 static struct coverage *coverage;
+
+/* The last running request could not go on. */
+static bool has_given_up(const struct run_log *log)
+{
+	for (size_t i = 0; i < log->record_count; i++)
+		if (log->records[i].status == KV_DROPPED && log->records[i].reason == KV_REASON_CAN_NEVER_FIT)
+			return true;
+	return false;
+}
 
 static void count_coverage(const struct run_log *log)
 {
@@ -49,6 +58,7 @@ static void count_coverage(const struct run_log *log)
 	coverage->finished += final->finishes;
 	coverage->refused += final->refusals;
 	coverage->dropped += final->drops;
+	coverage->given_up += has_given_up(log);
 	coverage->cut += !log->outcome.stalled && log->outcome.unfinished > 0;
 	coverage->preempted += final->preemptions > 0;
 	coverage->swapped += final->swap.ins > 0;
@@ -94,14 +104,17 @@ static void print_workload(const struct test_workload *workload)
 
 	printf("# block_size %u, usable %llu, watermark %llu, seqs %u, budget %llu, max_model_len %u, threshold %u, "
 	       "chunked %d, blank first %d, retention %lld, refuse %d, scope %d, clients %u, frontend %lld, "
-	       "default_max_tokens %u%s, duration %lld, step %lld%s, warm before %llu\n#", c->block_size,
+	       "default_max_tokens %u%s, duration %lld, step %lld%s, warm before %llu%s, max_prefill_tokens %llu\n#",
+	       c->block_size,
 	       (unsigned long long)c->usable_blocks, (unsigned long long)c->watermark_blocks, c->max_num_seqs,
 	       (unsigned long long)c->max_num_batched_tokens, c->max_model_len, c->long_prefill_token_threshold,
 	       c->enable_chunked_prefill, c->blank_blocks_first, (long long)c->retention_interval, c->refuse_impossible,
 	       (int)c->cache_scope, c->max_concurrency, (long long)c->frontend, c->default_max_tokens,
 	       c->default_max_tokens_is_output ? " (output)" : "", (long long)workload->options.duration,
 	       (long long)workload->fixed_step, workload->roofline != NULL ? " (roofline)" : "",
-	       (unsigned long long)workload->warm_before);
+	       (unsigned long long)workload->warm_before,
+	       c->step_order == KV_STEPS_PREFILL_FIRST ? ", prefill first" : "",
+	       (unsigned long long)c->max_prefill_tokens);
 	for (uint32_t g = 0; g < c->groups; g++)
 		printf(" group %d window %u cap %lld;", (int)c->group[g].kind, c->group[g].window,
 		       (long long)c->admission_cap[g]);
@@ -293,7 +306,7 @@ static void print_coverage(void)
 	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused, %llu dropped; workloads with "
 	       "hits %llu, evictions %llu, preemptions %llu (swapped out and in %llu, host memory full %llu, blocks still "
 	       "cached at the return %llu, dropped while out %llu), hits after preemption %llu, stalls %llu, "
-	       "livelocks %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
+	       "livelocks %llu, last ones given up %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
 	       (unsigned long long)coverage->runs, (unsigned long long)coverage->events,
 	       (unsigned long long)coverage->finished, (unsigned long long)coverage->refused,
 	       (unsigned long long)coverage->dropped,
@@ -302,7 +315,7 @@ static void print_coverage(void)
 	       (unsigned long long)coverage->host_full, (unsigned long long)coverage->swap_found,
 	       (unsigned long long)coverage->swap_lost, (unsigned long long)coverage->cached_again,
 	       (unsigned long long)coverage->stalled, (unsigned long long)coverage->livelocked,
-	       (unsigned long long)coverage->cut, (unsigned long long)coverage->warm);
+	       (unsigned long long)coverage->given_up, (unsigned long long)coverage->cut, (unsigned long long)coverage->warm);
 }
 
 static void print_seeds(const struct arguments *args)

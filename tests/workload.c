@@ -401,6 +401,8 @@ static void read_config(struct test_workload *workload, json_t *object)
 	config->max_model_len = (uint32_t)take_count(object, "max_model_len", config->max_model_len);
 	config->long_prefill_token_threshold = (uint32_t)take_count(object, "long_prefill_token_threshold", 0);
 	config->enable_chunked_prefill = take_bool(object, "enable_chunked_prefill", true);
+	config->step_order = take_bool(object, "prefill_first", false) ? KV_STEPS_PREFILL_FIRST : KV_STEPS_MIXED;
+	config->max_prefill_tokens = take_count(object, "max_prefill_tokens", UINT64_MAX);
 	config->blank_blocks_first = take_bool(object, "blank_blocks_first", true);
 	config->retention_interval = take_count(object, "prefix_cache_retention_interval", KV_RETAIN_ALL);
 	config->refuse_impossible = take_bool(object, "refuse_impossible", false);

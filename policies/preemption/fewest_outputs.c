@@ -1,5 +1,6 @@
 /* Who has generated least loses, of these who has the longest prompt: SGLang's retraction order, which keeps what is
- * close to its end. It looks at whole requests; the engine goes on until the step fits, as with every policy. */
+ * close to its end. Where prompts go first (step_order), such requests give a step of decodes what it lacks before it
+ * begins, and the last one, if even that does not fit, is dropped as can_never_fit. */
 #include "config.h"
 
 #include "policies/preemption/mode.h"

@@ -106,6 +106,8 @@ static struct argp_option *add_key(struct argp_option *next, const struct kv_key
 	         key->help, key->fallback);
 	*next++ = (struct argp_option){ .name = key->flag, .key = OPTION_KEYS + 2 * (int)index, .arg = key->argument,
 		.doc = help, .group = group };
+	if (key->alias != NULL)
+		*next++ = (struct argp_option){ .name = key->alias, .flags = OPTION_ALIAS };
 	if (key->type != KV_KEY_BOOL)
 		return next;
 	snprintf(negated, NAME_MAX_LENGTH, "no-%s", key->flag);

@@ -105,7 +105,7 @@ static const struct kv_key *find_key(const char *name)
 	for (char *c = flag; *c != '\0'; c++)
 		*c = *c == '_' ? '-' : *c;
 	for (size_t i = 0; i < count; i++)
-		if (keys[i].flag != NULL && strcmp(keys[i].flag, flag) == 0)
+		if (kv_key_has_flag(&keys[i], flag))
 			return &keys[i];
 	return find_last_word(name);
 }

@@ -90,7 +90,8 @@ static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struc
 		       "told to allow it",
 		       s->engine.max_model_len, limit, d->model->name);
 	}
-	if (s->engine.enable_chunked_prefill || s->engine.max_num_batched_tokens >= s->engine.max_model_len)
+	if (s->engine.enable_chunked_prefill || s->engine.step_order == KV_STEPS_PREFILL_FIRST ||
+	    s->engine.max_num_batched_tokens >= s->engine.max_model_len)
 		return 0;
 	if (is_given(s, "engine.max_num_batched_tokens")) {
 		kv_remark(&d->warnings,
@@ -169,6 +170,30 @@ static int check_groups(const struct kv_deployment *d, struct kv_error *err)
 			               d->model->name, layout->group[0].block_size, layout->group[g].block_size);
 	}
 	return 0;
+}
+
+/* What goes with the order of steps: chunks are whole blocks (SGLang starts with no other). */
+static int check_steps(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	uint32_t block = d->budget.layout.group[0].block_size;
+
+	if (s->engine.step_order == KV_STEPS_MIXED) {
+		if (!is_given(s, "engine.max_prefill_tokens"))
+			return 0;
+		kv_fail(err, KV_EXIT_USAGE, "only steps of prompts alone have such a limit: it goes with step_order "
+		        "prefill-first, and this run's is mixed");
+		return kv_scenario_fail_in(s, "engine.max_prefill_tokens", err);
+	}
+	if (kv_policy_swaps(&d->config.policy[KV_POLICY_PREEMPTION]))
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "preemption %s,mode=swap does not go with step_order prefill-first: what comes back would "
+		               "decode among prompts: leave mode=swap out",
+		               d->config.policy[KV_POLICY_PREEMPTION].policy->name);
+	if (!s->engine.enable_chunked_prefill || s->engine.max_num_batched_tokens % block == 0)
+		return 0;
+	kv_fail(err, KV_EXIT_USAGE, "%" PRIu64 " tokens are no whole number of blocks of %" PRIu32
+	        ", which prompts are cut into where they go first", s->engine.max_num_batched_tokens, block);
+	return kv_scenario_fail_in(s, "engine.max_num_batched_tokens", err);
 }
 
 static int fail_empty_pool(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
@@ -330,7 +355,9 @@ static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
 			                                              s->engine.max_num_batched_tokens);
 	}
 	c->max_num_seqs = (uint32_t)s->engine.max_num_seqs;
+	c->step_order = s->engine.step_order;
 	c->max_num_batched_tokens = s->engine.max_num_batched_tokens;
+	c->max_prefill_tokens = s->engine.max_prefill_tokens > 0 ? s->engine.max_prefill_tokens : UINT64_MAX;
 	c->max_model_len = (uint32_t)s->engine.max_model_len;
 	c->long_prefill_token_threshold = (uint32_t)s->engine.long_prefill_token_threshold;
 	c->enable_chunked_prefill = s->engine.enable_chunked_prefill;
@@ -398,7 +425,8 @@ static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *
 static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
 {
 	if (plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
-	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || build_latency(d, s, err))
+	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || check_steps(d, s, err) ||
+	    build_latency(d, s, err))
 		return -1;
 	if (kv_host_memory_fill(d, s, err))
 		return -1;

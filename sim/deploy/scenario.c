@@ -103,6 +103,7 @@ static int parse_retention(const char *text, void *field, struct kv_error *err)
 }
 
 static const char *const cache_scopes[] = { "global", "tenant", "request", NULL };
+static const char *const step_orders[] = { "mixed", "prefill-first", NULL };
 
 /* Order is that of the help and of the manifest. Ranges: minimum, maximum. */
 static const struct kv_key keys[] = {
@@ -133,9 +134,19 @@ static const struct kv_key keys[] = {
 	{ .path = "engine.max_num_seqs", .sizes = true, .flag = "max-num-seqs", .argument = "N", .type = KV_KEY_COUNT,
 	  FIELD(engine.max_num_seqs), .minimum = 1, .maximum = 1000000,
 	  .help = "Most requests that run at once (default: the profile's for the GPU)" },
-	{ .path = "engine.max_num_batched_tokens", .sizes = true, .flag = "max-num-batched-tokens", .argument = "N",
-	  .type = KV_KEY_COUNT, FIELD(engine.max_num_batched_tokens), .minimum = 1, .maximum = KV_TOKENS_MAX,
-	  .help = "Token budget of a step (default: the profile's for the GPU)" },
+	{ .path = "engine.step_order", .flag = "step-order", .argument = "mixed|prefill-first", .type = KV_KEY_CHOICE,
+	  FIELD(engine.step_order), .fallback = "mixed", .choices = step_orders,
+	  .help = "Steps hold prompts and decodes under one budget, or prompts alone while there are any (SGLang "
+	          "without --enable-mixed-chunk)" },
+	{ .path = "engine.max_num_batched_tokens", .sizes = true, .flag = "max-num-batched-tokens",
+	  .alias = "chunked-prefill-size", .argument = "N", .type = KV_KEY_COUNT, FIELD(engine.max_num_batched_tokens),
+	  .minimum = 1, .maximum = KV_TOKENS_MAX,
+	  .help = "Token budget of a step, of prompts alone where those go first (default: the profile's for the "
+	          "GPU)" },
+	{ .path = "engine.max_prefill_tokens", .flag = "max-prefill-tokens", .argument = "N", .type = KV_KEY_COUNT,
+	  FIELD(engine.max_prefill_tokens), .minimum = 1, .maximum = KV_TOKENS_MAX,
+	  .help = "Where prompts go first: one as long as what a step has left of this waits for the next, unless it "
+	          "is alone (default: the profile's, else no limit)" },
 	{ .path = "engine.block_size", .sizes = true, .flag = "block-size", .argument = "N", .type = KV_KEY_COUNT,
 	  FIELD(engine.block_size), .minimum = 1, .maximum = 1 << 20,
 	  .help = "Tokens in a KV block (default: the profile's)" },
@@ -713,6 +724,12 @@ const char *kv_scenario_workload(const struct kv_scenario *s)
 		return s->workload.trace != NULL ? s->workload.trace : s->workload.generate;
 	return kv_scenario_setting(s, "workload.generate")->origin > kv_scenario_setting(s, "workload.trace")->origin ?
 	       s->workload.generate : s->workload.trace;
+}
+
+bool kv_key_has_flag(const struct kv_key *key, const char *name)
+{
+	return (key->flag != NULL && strcmp(key->flag, name) == 0) ||
+	       (key->alias != NULL && strcmp(key->alias, name) == 0);
 }
 
 bool kv_scenario_is_set(const struct kv_scenario *scenario, const char *path)

@@ -42,6 +42,7 @@ enum kv_key_type {
 struct kv_key {
 	const char *path;      /* "engine.block_size" */
 	const char *flag;      /* "block-size"; NULL = none */
+	const char *alias;     /* the same by another engine's name; NULL = none */
 	const char *argument;  /* what the help calls its value; NULL for truth values */
 	enum kv_key_type type;
 	bool sizes;            /* acts on the memory budget or on what kvsim size makes of it */
@@ -88,6 +89,8 @@ struct kv_scenario {
 		bool enable_prefix_caching, enable_chunked_prefill, scheduler_reserve_full_isl, refuse_impossible;
 		uint64_t prefix_cache_retention_interval;
 		unsigned cache_scope;  /* enum kv_cache_scope */
+		unsigned step_order;   /* enum kv_step_order */
+		uint64_t max_prefill_tokens;
 		kv_time frontend;
 	} engine;
 	const char *policy[KV_POLICY_KINDS];
@@ -149,6 +152,8 @@ int kv_scenario_resolve(struct kv_scenario *scenario, const struct kv_engine_pro
 const char *kv_scenario_workload(const struct kv_scenario *scenario);
 
 const struct kv_setting *kv_scenario_setting(const struct kv_scenario *scenario, const char *path);
+/* Whether --name is an option for the key. */
+bool kv_key_has_flag(const struct kv_key *key, const char *name);
 bool kv_scenario_is_set(const struct kv_scenario *scenario, const char *path);
 /* Puts a key's source and path in front of an error that its value caused; returns -1. */
 int kv_scenario_fail_in(const struct kv_scenario *scenario, const char *path, struct kv_error *err);

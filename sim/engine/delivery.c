@@ -98,9 +98,10 @@ static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 	engine->fate(engine->fate_context, id, true);
 }
 
-void kv_engine_give_up(struct kv_engine *engine, uint32_t id)
+void kv_engine_give_up(struct kv_engine *engine, uint32_t id, enum kv_reason reason)
 {
 	engine->live[id].given_up = true;
+	engine->live[id].give_up_reason = reason;
 	add_ended(engine, id);
 }
 
@@ -170,7 +171,7 @@ static void settle_requests(struct kv_engine *engine, kv_time now)
 		struct kv_live *live = &engine->live[id];
 
 		if (live->given_up) {
-			kv_live_drop(engine, id, now);
+			kv_live_drop(engine, id, live->give_up_reason, now);
 			engine->fate(engine->fate_context, id, false);
 			continue;
 		}
@@ -196,11 +197,11 @@ static void enter_steady(struct kv_engine *engine)
 
 void kv_engine_deliver(struct kv_engine *engine, kv_time now)
 {
-	uint64_t emitted = engine->steady_count;
+	uint64_t emitted = engine->decoding ? engine->steady_count : 0;
 
 	engine->cache.now = now;
-	if (emitted > 0 && engine->sink->token_gap != NULL)
-		engine->sink->token_gap(engine->sink->self, now - engine->last_delivery, emitted);
+	if (engine->decoding)
+		kv_steady_deliver(engine, now);
 	for (uint32_t i = 0; i < engine->scheduled_count; i++)
 		if (engine->live[engine->scheduled[i]].scheduled > 0)
 			emitted += settle_special(engine, engine->scheduled[i], now);
@@ -213,8 +214,9 @@ void kv_engine_deliver(struct kv_engine *engine, kv_time now)
 	tell_step(engine, now, emitted);
 	sort_ended(engine);
 	settle_requests(engine, now);
+	if (engine->decoding)
+		engine->last_delivery = now;
 	enter_steady(engine);
-	engine->last_delivery = now;
 	engine->steps_begun++;
 	kv_engine_update_levels(engine);
 }

@@ -10,6 +10,7 @@
 #include "sim/base/memory.h"
 #include "sim/cache/eviction_order.h"
 #include "sim/engine/live.h"
+#include "sim/engine/prefill_first.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/running_pass.h"
 #include "sim/engine/steady.h"
@@ -66,6 +67,7 @@ void kv_engine_fini(struct kv_engine *engine)
 	free(engine->phase);
 	kv_heap_fini(&engine->waiting);
 	free(engine->eager);
+	free(engine->cohort);
 	free(engine->phase_count);
 	free(engine->growth_steps);
 	free(engine->growth_time);
@@ -138,12 +140,14 @@ static void add_work(struct kv_engine *engine, const struct kv_live *live)
 
 static void sum_work(struct kv_engine *engine)
 {
-	uint64_t steady = engine->steady_count;
+	uint64_t steady = engine->decoding ? engine->steady_count : 0;
 	uint64_t context = (uint64_t)((int64_t)(steady * (engine->clock + 1)) + engine->steady_offset);
 
-	engine->work = (struct kv_step_work){
-		.decode_seqs = steady, .decode_context = context, .window_decode_context = context
-	};
+	engine->work = (struct kv_step_work){0};
+	if (steady > 0)
+		engine->work = (struct kv_step_work){
+			.decode_seqs = steady, .decode_context = context, .window_decode_context = context
+		};
 	engine->step_tokens = steady;
 	engine->step_prefill_tokens = 0;
 	for (uint32_t i = 0; i < engine->scheduled_count; i++)
@@ -163,15 +167,14 @@ static void tell_schedule(struct kv_engine *engine)
 
 		if (id == KV_NONE)
 			continue;
-		tokens = steady ? 1 : engine->live[id].scheduled;
+		tokens = steady ? engine->decoding : engine->live[id].scheduled;
 		if (tokens > 0)
 			kv_engine_event(engine, KV_EVENT_SCHEDULE, id, engine->step_start, tokens,
 			                engine->store->held(engine, id) + grown, "");
 	}
 }
 
-/* The admission policy's look at those that run, once they have had their turn. */
-static void tell_running(struct kv_engine *engine)
+void kv_engine_tell_running(struct kv_engine *engine)
 {
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_ADMISSION];
 	const struct kv_admission_hooks *hooks = &use->policy->hooks.admission;
@@ -194,7 +197,6 @@ static void tell_running(struct kv_engine *engine)
 static void begin_step(struct kv_engine *engine, kv_time now)
 {
 	engine->step_start = engine->cache.now = now;
-	engine->budget = engine->config->max_num_batched_tokens;
 	engine->preempted_in_step = false;
 	engine->fresh = 0;
 	engine->copied_blocks = 0;
@@ -219,6 +221,19 @@ static void expire(struct kv_engine *engine)
 		engine->sink->event(engine->sink->self, &event);
 }
 
+/* vLLM's step (engine-semantics 1.6). */
+static void schedule_mixed(struct kv_engine *engine)
+{
+	engine->decoding = true;
+	engine->budget = engine->token_limit = engine->config->max_num_batched_tokens;
+	kv_engine_run_running(engine);
+	kv_engine_tell_running(engine);
+	if (engine->preempted_in_step)
+		kv_engine_set_waiting(engine, KV_WAIT_BLOCKS);
+	else
+		kv_engine_try_waiting(engine);
+}
+
 bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration)
 {
 	begin_step(engine, now);
@@ -226,18 +241,16 @@ bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration
 		expire(engine);
 	if (engine->steady_count < engine->running_count || engine->running_count == 0)
 		engine->head_blocked = false;
-	kv_engine_run_running(engine);
-	tell_running(engine);
-	if (engine->preempted_in_step)
-		kv_engine_set_waiting(engine, KV_WAIT_BLOCKS);
+	if (engine->config->step_order == KV_STEPS_PREFILL_FIRST)
+		kv_engine_schedule_prefill_first(engine);
 	else
-		kv_engine_try_waiting(engine);
+		schedule_mixed(engine);
 	sum_work(engine);
 	kv_engine_update_levels(engine);
-	if (engine->step_tokens == 0 && !engine->preempted_in_step)
+	if (engine->step_tokens == 0 && !engine->preempted_in_step && engine->ended_count == 0)
 		return false;
 	tell_schedule(engine);
-	if (engine->steady_count > 0) {
+	if (engine->steady_count > 0 && engine->decoding) {
 		engine->cache.filled_slots += (uint64_t)engine->steady_count * engine->token_slots;
 		kv_steady_tick(engine);
 	}

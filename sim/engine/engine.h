@@ -91,8 +91,15 @@ struct kv_live {
 	uint64_t lone_preemption_tokens;  /* tokens_emitted + 1 when it last preempted itself while alone; 0 = never */
 	uint32_t next_free;
 	bool in_use;
-	bool given_up;              /* while it runs: its client no longer waits, it goes at the end of the step */
+	bool given_up;              /* while it runs: it goes at the end of the step ... */
+	enum kv_reason give_up_reason;  /* ... for this reason */
 	bool shell;                 /* dropped, but a queue still refers to the slot */
+};
+
+/* Requests that became steady in steps without decodes: so many with their last token at this time. */
+struct kv_cohort {
+	kv_time last_token;
+	uint32_t count;
 };
 
 struct kv_engine {
@@ -124,6 +131,9 @@ struct kv_engine {
 	int64_t requeues;
 	bool head_may_lose;          /* some of what it would hit is evictable ... */
 	uint64_t head_evicted;       /* ... and this much had been evicted then */
+	bool full;                   /* prefill first: the head lacked blocks or a slot (full_reason), and no running
+	                                request has left since */
+	enum kv_waiting_reason full_reason;
 	bool head_blocked;           /* the head lacks blocks or a slot, and nothing that could help has happened since */
 	enum kv_waiting_reason waiting_reason;  /* one of the resources */
 	kv_time reason_since;
@@ -141,11 +151,17 @@ struct kv_engine {
 	uint64_t *growth_steps;      /* ticks by phase so far, and the sum of their times */
 	kv_integral *growth_time;
 	struct kv_wheel wheel;       /* last blocks and finishes of steady requests */
+	struct kv_cohort *cohort;    /* steady requests whose last token came after last_delivery */
+	size_t cohort_capacity;
+	uint32_t cohorts;
 
 	/* the current step */
 	uint64_t steps_begun;
 	kv_time step_start;
+	bool decoding;               /* steady requests take part in it */
 	uint64_t budget;
+	uint64_t token_limit;        /* what the budget was */
+	uint64_t prefill_left;       /* of max_prefill_tokens */
 	uint64_t step_tokens, step_prefill_tokens;
 	bool preempted_in_step;
 	uint64_t copied_blocks;      /* to and from host memory in this step */
@@ -159,7 +175,7 @@ struct kv_engine {
 	uint32_t *ended;             /* requests of which the end of this step has more to say than a token */
 	size_t ended_capacity;
 	uint32_t ended_count;
-	kv_time last_delivery;       /* end of the last step */
+	kv_time last_delivery;       /* end of the last step that steady requests took part in */
 
 	uint64_t committed_blocks;   /* running requests to max_total, groups without window */
 	uint64_t table_blocks;       /* what they have of it */
@@ -183,6 +199,8 @@ static inline kv_time kv_engine_told_time(const struct kv_engine *engine, kv_tim
 	return time == KV_TIME_NONE ? time : time - engine->zero;
 }
 
+/* The admission policy's look at those that run, once they have had their turn. */
+void kv_engine_tell_running(struct kv_engine *engine);
 /* Keeps the levels of kv_state in step with the pool. */
 void kv_engine_update_levels(struct kv_engine *engine);
 void kv_engine_tell(struct kv_engine *engine, enum kv_event_kind kind, uint32_t live, kv_time time, uint64_t tokens,
@@ -200,7 +218,7 @@ static inline void kv_engine_event(struct kv_engine *engine, enum kv_event_kind 
 bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration);
 void kv_engine_deliver(struct kv_engine *engine, kv_time now);
 /* A request that runs in the step in flight is to be dropped at its end, without the token that this would give it. */
-void kv_engine_give_up(struct kv_engine *engine, uint32_t live);
+void kv_engine_give_up(struct kv_engine *engine, uint32_t live, enum kv_reason reason);
 /* Requests in the queue. */
 static inline uint64_t kv_engine_waiting(const struct kv_engine *engine)
 {

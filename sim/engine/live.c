@@ -303,11 +303,11 @@ static void leave_queue(struct kv_engine *engine, struct kv_live *live)
 	kv_engine_set_waiting(engine, engine->waiting_reason);
 }
 
-void kv_live_drop(struct kv_engine *engine, uint32_t id, kv_time now)
+void kv_live_drop(struct kv_engine *engine, uint32_t id, enum kv_reason reason, kv_time now)
 {
 	struct kv_live *live = &engine->live[id];
 
-	kv_engine_event(engine, KV_EVENT_DROP, id, now, live->prompt, 0, kv_reason_name(KV_REASON_DEADLINE));
+	kv_engine_event(engine, KV_EVENT_DROP, id, now, live->prompt, 0, kv_reason_name(reason));
 	if (live->queued != KV_TIME_NONE)
 		kv_live_note(engine, id, KV_GIVEN_UP);
 	if (live->place != KV_NONE) {
@@ -318,7 +318,7 @@ void kv_live_drop(struct kv_engine *engine, uint32_t id, kv_time now)
 	}
 	engine->head_blocked = false;
 	engine->state.drops++;
-	kv_live_record(engine, id, KV_DROPPED, KV_REASON_DEADLINE, now);
+	kv_live_record(engine, id, KV_DROPPED, reason, now);
 	if (live->swapped_tokens > 0)
 		kv_swap_forget(engine, live);
 	kv_engine_update_levels(engine);

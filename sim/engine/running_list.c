@@ -24,6 +24,7 @@ void kv_running_remove(struct kv_engine *engine, uint32_t at)
 	engine->running[at] = KV_NONE;
 	engine->phase[at] = KV_PHASE_GAP;
 	engine->running_count--;
+	engine->full = false;
 	while (engine->running_length > 0 && engine->running[engine->running_length - 1] == KV_NONE)
 		engine->running_length--;
 }

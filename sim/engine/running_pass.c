@@ -1,5 +1,5 @@
-/* The first half of a step: running requests in list order, and who is sent away when blocks run out (vLLM,
- * engine-semantics 1.6 and 1.7). */
+/* Running requests in list order, and who is sent away when blocks run out (vLLM, engine-semantics 1.6 and 1.7; SGLang,
+ * 2.5). */
 #include "config.h"
 
 #include "sim/engine/running_pass.h"
@@ -60,7 +60,7 @@ static void preempt(struct kv_engine *engine, uint32_t at, bool ticked)
 
 	if (live->steady)
 		kv_steady_leave(engine, at, ticked);
-	engine->budget += ticked + live->scheduled;
+	engine->budget += ticked + kv_engine_charge(engine, live->scheduled);
 	live->scheduled += ticked;
 	host_full = engine->swaps && !kv_swap_has_room(engine, live);
 	kv_engine_event(engine, KV_EVENT_PREEMPT, id, engine->step_start, live->computed, engine->store->held(engine, id),
@@ -89,12 +89,20 @@ uint32_t kv_engine_tokens_wanted(const struct kv_engine *engine, uint32_t uncomp
 	return threshold != 0 && uncomputed > threshold ? threshold : uncomputed;
 }
 
+uint64_t kv_engine_charge(const struct kv_engine *engine, uint64_t tokens)
+{
+	uint64_t block = engine->config->block_size;
+
+	return engine->decoding ? tokens : kv_ceil_div(tokens, block) * block;
+}
+
 void kv_engine_note_scheduled(struct kv_engine *engine, uint32_t id, uint32_t tokens)
 {
 	struct kv_live *live = &engine->live[id];
 
 	live->scheduled = tokens;
-	engine->budget -= tokens;
+	engine->budget -= kv_engine_charge(engine, tokens);
+	engine->prefill_left = kv_sub_floor(engine->prefill_left, kv_engine_charge(engine, tokens));
 	engine->scheduled = kv_grow(engine->scheduled, &engine->scheduled_capacity, engine->scheduled_count + 1,
 	                            sizeof *engine->scheduled);
 	engine->scheduled[engine->scheduled_count++] = id;
@@ -128,7 +136,8 @@ static bool schedule_running(struct kv_engine *engine, uint32_t at)
 		uint32_t victim = choose_victim(engine);
 		bool alone = engine->running_count == 1;
 
-		preempt(engine, victim, victim < at && engine->live[engine->running[victim]].steady);
+		preempt(engine, victim,
+		        engine->decoding && victim < at && engine->live[engine->running[victim]].steady);
 		if (victim == at) {
 			if (alone)
 				watch_livelock(engine, id);
@@ -197,6 +206,42 @@ void kv_engine_run_running(struct kv_engine *engine)
 			break;
 	}
 	leave_behind(engine, at);
+}
+
+/* --- steps of one kind --------------------------------------------------------------------------------------------- */
+
+void kv_engine_run_prefills(struct kv_engine *engine)
+{
+	for (uint32_t at = special_tail(engine); at < engine->running_length && engine->budget > 0; at++)
+		if (engine->phase[at] == KV_PHASE_SPECIAL && kv_live_prefills(&engine->live[engine->running[at]]))
+			schedule_running(engine, at);
+}
+
+/* Blocks that one more token of every running request takes. */
+static uint64_t decode_need(struct kv_engine *engine)
+{
+	uint64_t need = kv_steady_growth(engine);
+
+	for (uint32_t at = special_tail(engine); engine->store->next != NULL && at < engine->running_length; at++)
+		if (engine->phase[at] == KV_PHASE_SPECIAL)
+			need += engine->store->next(engine, engine->running[at]);
+	return need;
+}
+
+void kv_engine_retract(struct kv_engine *engine)
+{
+	while (decode_need(engine) > kv_cache_free_blocks(&engine->cache)) {
+		uint32_t last = engine->running_length - 1;
+
+		if (engine->running_count > 1) {
+			preempt(engine, choose_victim(engine), false);
+			continue;
+		}
+		if (engine->live[engine->running[last]].steady)
+			kv_steady_leave(engine, last, false);
+		kv_engine_give_up(engine, engine->running[last], KV_REASON_CAN_NEVER_FIT);
+		return;
+	}
 }
 
 /* Requests whose output somebody refers to since the last step. */

@@ -118,14 +118,14 @@ static void give_up(struct simulation *sim, uint32_t id)
 	uint64_t index = live->index;
 
 	if (live->place != KV_NONE && sim->step_end != KV_TIME_MAX) {
-		kv_engine_give_up(&sim->engine, id);
+		kv_engine_give_up(&sim->engine, id, KV_REASON_DEADLINE);
 		return;
 	}
 	if (live->queued != KV_TIME_NONE)
 		sim->may_schedule = true;
 	else
 		live->shell = true;
-	kv_live_drop(&sim->engine, id, sim->now);
+	kv_live_drop(&sim->engine, id, KV_REASON_DEADLINE, sim->now);
 	if (sent) {
 		leave(sim, id, KV_END_DROPPED);
 		return;
@@ -285,7 +285,7 @@ static void check_levels(const struct kv_engine *engine)
 	          "pinned %" PRIu64 " + cached %" PRIu64 " + free %" PRIu64 " blocks in a pool of %" PRIu64 " at %" PRId64 " ns",
 	          state->pinned_blocks, state->cached_blocks, state->free_blocks, engine->config->usable_blocks,
 	          engine->step_start);
-	KV_ASSERT(engine->step_tokens <= engine->config->max_num_batched_tokens,
+	KV_ASSERT(engine->step_tokens <= engine->token_limit,
 	          "%" PRIu64 " tokens in a step at %" PRId64 " ns", engine->step_tokens, engine->step_start);
 	KV_ASSERT(state->filled_slots + state->waste_slots <= state->pinned_blocks * engine->config->block_size,
 	          "%" PRIu64 " filled and %" PRIu64 " wasted slots in %" PRIu64 " blocks at %" PRId64 " ns", state->filled_slots,
@@ -349,7 +349,7 @@ static uint64_t record_unfinished(struct simulation *sim, enum kv_reason reason)
 		if (engine->live[id].steady) {
 			kv_steady_leave(engine, engine->live[id].place, false);
 			/* The clock counts a token when its step begins: one in flight has not come. */
-			engine->live[id].generated -= sim->step_end != KV_TIME_MAX;
+			engine->live[id].generated -= sim->step_end != KV_TIME_MAX && engine->decoding;
 		}
 		kv_live_record(engine, id, KV_UNFINISHED, reason, sim->now);
 	}

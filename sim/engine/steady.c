@@ -25,6 +25,45 @@ static void set_alarm(struct kv_engine *engine, uint32_t id)
 	kv_wheel_add(&engine->wheel, id, live->entered + last - live->computed);
 }
 
+/* --- when they had their last token -------------------------------------------------------------------------------- */
+
+static void join_cohort(struct kv_engine *engine, const struct kv_live *live)
+{
+	if (engine->cohorts == 0 || engine->cohort[engine->cohorts - 1].last_token != live->last_token) {
+		engine->cohorts++;
+		engine->cohort = kv_grow(engine->cohort, &engine->cohort_capacity, engine->cohorts,
+		                         sizeof *engine->cohort);
+		engine->cohort[engine->cohorts - 1] = (struct kv_cohort){.last_token = live->last_token};
+	}
+	engine->cohort[engine->cohorts - 1].count++;
+}
+
+static void leave_cohort(struct kv_engine *engine, const struct kv_live *live)
+{
+	uint32_t i = engine->cohorts;
+
+	while (engine->cohort[i - 1].last_token != live->last_token)
+		i--;
+	engine->cohort[i - 1].count--;
+}
+
+void kv_steady_deliver(struct kv_engine *engine, kv_time now)
+{
+	const struct kv_sink *sink = engine->sink;
+	uint64_t others = engine->steady_count;
+
+	for (uint32_t i = 0; i < engine->cohorts; i++) {
+		others -= engine->cohort[i].count;
+		if (sink->token_gap != NULL && engine->cohort[i].count > 0)
+			sink->token_gap(sink->self, now - engine->cohort[i].last_token, engine->cohort[i].count);
+	}
+	engine->cohorts = 0;
+	if (sink->token_gap != NULL && others > 0)
+		sink->token_gap(sink->self, now - engine->last_delivery, others);
+}
+
+/* --- coming and going ---------------------------------------------------------------------------------------------- */
+
 void kv_steady_enter(struct kv_engine *engine, uint32_t at)
 {
 	uint32_t block = engine->config->block_size;
@@ -41,6 +80,8 @@ void kv_steady_enter(struct kv_engine *engine, uint32_t at)
 	engine->phase_count[phase]++;
 	engine->steady_count++;
 	engine->steady_offset += (int64_t)live->computed - (int64_t)engine->clock;
+	if (live->last_token != engine->last_delivery)
+		join_cohort(engine, live);
 	set_alarm(engine, id);
 }
 
@@ -76,7 +117,10 @@ void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked)
 	settle_growth(engine, id, took);
 	live->computed += ticks;
 	live->generated += ticks;
-	live->last_token = engine->last_delivery;
+	if (ticks > 0)
+		live->last_token = engine->last_delivery;
+	else if (live->last_token != engine->last_delivery)
+		leave_cohort(engine, live);
 	live->high_water = (uint32_t)kv_max(live->high_water, live->computed);
 	live->steady = false;
 	engine->phase[at] = KV_PHASE_SPECIAL;

@@ -11,6 +11,8 @@ void kv_steady_enter(struct kv_engine *engine, uint32_t at);
 void kv_steady_leave(struct kv_engine *engine, uint32_t at, bool ticked);
 /* Counts a step in which every steady request computed a token; those that finish go to `ended`. */
 void kv_steady_tick(struct kv_engine *engine);
+/* Tells the time since the last token of each, at the end of a step that they took part in. */
+void kv_steady_deliver(struct kv_engine *engine, kv_time now);
 /* Blocks that steady requests need in this step. */
 uint64_t kv_steady_growth(const struct kv_engine *engine);
 

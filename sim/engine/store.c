@@ -72,7 +72,7 @@ static double reserved(const struct kv_engine *engine)
 			continue;
 		live = &engine->live[engine->running[at]];
 		kv_live_view(engine, live, KV_POLICY_ADMISSION, &view);
-		view.fresh = live->admission_step == engine->steps_begun;
+		view.fresh = live->admission_step == engine->steps_begun || (!engine->decoding && live->scheduled > 0);
 		tokens += hooks->reserve(use->state, &view, engine->config->block_size);
 	}
 	return tokens;
@@ -108,7 +108,8 @@ bool kv_store_is_impossible(const struct kv_engine *engine, const struct kv_live
 		return true;
 	if (config->long_prefill_token_threshold != 0)
 		first = kv_min(first, config->long_prefill_token_threshold);
-	if (!config->enable_chunked_prefill && first > config->max_num_batched_tokens)
+	if (!config->enable_chunked_prefill && config->step_order == KV_STEPS_MIXED &&
+	    first > config->max_num_batched_tokens)
 		return true;
 	return !admission_admits(engine, live, &view);
 }

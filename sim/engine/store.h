@@ -43,6 +43,9 @@ struct kv_store {
 
 	/* Room for `tokens` more. False = nothing taken. */
 	bool (*grow)(struct kv_engine *engine, uint32_t live, uint32_t tokens);
+	/* Blocks that one more token takes, once those that fell out of their windows are given up. NULL if nothing
+	 * grows. */
+	uint64_t (*next)(struct kv_engine *engine, uint32_t live);
 	/* Takes n free blocks for steady requests, which must be there. Returns how many with content that cost. */
 	uint64_t (*consume)(struct kv_engine *engine, uint64_t n);
 	/* It has, or is about to have, so many tokens: it decoded for a while without being looked at. May be NULL. */

@@ -101,6 +101,13 @@ static bool grow(struct kv_engine *engine, uint32_t id, uint32_t tokens)
 	return true;
 }
 
+static uint64_t next(struct kv_engine *engine, uint32_t id)
+{
+	if (engine->windowed)
+		trim_windows(engine, id);
+	return kv_tables_next(engine, id);
+}
+
 static uint64_t consume(struct kv_engine *engine, uint64_t n)
 {
 	engine->cache.pinned += n;
@@ -209,6 +216,6 @@ static void count(struct kv_engine *engine, struct kv_cache_count *count)
 
 const struct kv_store kv_store_paged = {
 	.need = kv_tables_need, .lookup = lookup, .has_room = kv_tables_have_room, .take = take, .grow = grow,
-	.consume = consume, .generated = generated, .waste = kv_tables_waste, .held = kv_tables_held, .count = count,
-	.unregistered = unregistered, .release = release, .swaps = true
+	.next = next, .consume = consume, .generated = generated, .waste = kv_tables_waste, .held = kv_tables_held,
+	.count = count, .unregistered = unregistered, .release = release, .swaps = true
 };

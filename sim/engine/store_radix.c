@@ -413,7 +413,7 @@ static uint64_t unregistered(struct kv_engine *engine, uint32_t id)
 
 const struct kv_store kv_store_radix = {
 	.init = init, .fini = fini, .need = kv_tables_need, .lookup = look_up, .consider = consider,
-	.has_room = kv_tables_have_room, .take = take, .grow = grow, .consume = consume, .delivered = delivered,
-	.waste = kv_tables_waste, .held = kv_tables_held, .count = count, .unregistered = unregistered, .release = release,
-	.swaps = true
+	.has_room = kv_tables_have_room, .take = take, .grow = grow, .next = kv_tables_next, .consume = consume,
+	.delivered = delivered, .waste = kv_tables_waste, .held = kv_tables_held, .count = count,
+	.unregistered = unregistered, .release = release, .swaps = true
 };

@@ -66,6 +66,11 @@ uint64_t kv_tables_missing(struct kv_engine *engine, uint32_t id, uint32_t token
 	return missing;
 }
 
+uint64_t kv_tables_next(struct kv_engine *engine, uint32_t id)
+{
+	return kv_tables_missing(engine, id, engine->live[id].computed + 1);
+}
+
 void kv_tables_tell_evicted(struct kv_engine *engine, uint32_t id, uint64_t blocks)
 {
 	if (blocks != 0)

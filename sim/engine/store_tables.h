@@ -19,6 +19,7 @@ static inline bool kv_tables_windowed(const struct kv_engine *engine, uint32_t g
 uint64_t kv_tables_need(const struct kv_engine *engine, const struct kv_live *live, uint64_t tokens,
                         const struct kv_hit *hit);
 bool kv_tables_have_room(struct kv_engine *engine, uint32_t live, const struct kv_fit *fit, uint64_t watermark);
+uint64_t kv_tables_next(struct kv_engine *engine, uint32_t live);
 uint64_t kv_tables_waste(const struct kv_engine *engine, const struct kv_live *live);
 uint64_t kv_tables_held(struct kv_engine *engine, uint32_t live);
 

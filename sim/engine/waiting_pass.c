@@ -189,6 +189,12 @@ uint32_t kv_engine_head(struct kv_engine *engine)
 
 /* --- the queue ----------------------------------------------------------------------------------------------------- */
 
+/* Beside others in a step of prompts, however little of it is computed now (SGLang's max_prefill_tokens). */
+static bool is_too_long_to_join(const struct kv_engine *engine, uint32_t uncomputed)
+{
+	return !engine->decoding && engine->scheduled_count > 0 && uncomputed >= engine->prefill_left;
+}
+
 /* Admits from the head of the queue until something stops it; says what. *evictable = evictable blocks among the hits of a
  * head that does not fit. */
 static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *evictable)
@@ -197,7 +203,7 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 
 	*evictable = 0;
 	while (kv_engine_waiting(engine) > 0) {
-		uint32_t id;
+		uint32_t id, uncomputed;
 		struct kv_live *live;
 		struct kv_fit fit;
 
@@ -210,7 +216,8 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 		id = kv_engine_head(engine);
 		live = &engine->live[id];
 		kv_store_consider(engine, id, &fit);
-		fit.tokens = kv_engine_tokens_wanted(engine, live->prompt + live->generated - fit.computed);
+		uncomputed = live->prompt + live->generated - fit.computed;
+		fit.tokens = kv_engine_tokens_wanted(engine, uncomputed);
 		if (!engine->config->enable_chunked_prefill && fit.tokens > engine->budget)
 			return KV_WAIT_TOKEN_BUDGET;
 		fit.tokens = (uint32_t)kv_min(fit.tokens, engine->budget);
@@ -218,6 +225,8 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 			*evictable = fit.hit.evictable;
 			return KV_WAIT_BLOCKS;
 		}
+		if (is_too_long_to_join(engine, uncomputed))
+			return KV_WAIT_TOKEN_BUDGET;
 		admit(engine, id, &fit);
 	}
 	return KV_WAIT_BLOCKS;
@@ -235,10 +244,17 @@ void kv_engine_try_waiting(struct kv_engine *engine)
 	uint64_t evictable;
 	enum kv_waiting_reason reason;
 
+	if (engine->full) {
+		kv_engine_set_waiting(engine, engine->full_reason);
+		return;
+	}
 	if (head_is_blocked(engine))
 		return;
 	reason = admit_waiting(engine, &evictable);
 	kv_engine_set_waiting(engine, reason);
+	engine->full = !engine->decoding && reason != KV_WAIT_TOKEN_BUDGET && engine->running_count > 0 &&
+	               kv_engine_waiting(engine) > 0;
+	engine->full_reason = reason;
 	engine->head_blocked = reason != KV_WAIT_TOKEN_BUDGET && !engine->verdicts_change;
 	engine->head_may_lose = evictable > 0;
 	engine->head_evicted = engine->cache.evicted;

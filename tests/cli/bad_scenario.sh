@@ -55,6 +55,14 @@ wrong 'bad range of rows' 64 "--rows: 'x' is no range; allowed: A:B with A below
 either may be left out" --rows x
 wrong 'a rate and a scale' 64 "a request rate replaces the trace's times, so a time scale has nothing to stretch: leave \
 --request-rate or --time-scale out" --request-rate 2 --time-scale 0.5
+wrong 'a limit of prompts in mixed steps' 64 "--max-prefill-tokens: only steps of prompts alone have such \
+a limit: it goes with step_order prefill-first, and this run's is mixed" --max-prefill-tokens 100
+wrong 'chunks that are no blocks' 64 "--max-num-batched-tokens: 100 tokens are no whole number of \
+blocks of 16, which prompts are cut into where they go first" --step-order prefill-first --chunked-prefill-size 100
+wrong 'swap among prompts' 64 "preemption latest,mode=swap does not go with step_order prefill-first: what comes \
+back would decode among prompts: leave mode=swap out" --step-order prefill-first --preemption latest,mode=swap --swap-space 1GiB
+wrong 'unknown order of steps' 64 "--step-order: unknown value 'prefill': valid are mixed, prefill-first" \
+	--step-order prefill
 wrong 'unknown format' 64 "unknown trace format 'mooncacke': did you mean 'mooncake'?" --format mooncacke
 run run --trace nosuch.csv --model llama-3.1-8b --hardware h100-sxm
 expect_line 'missing trace' 66 'kvsim: nosuch.csv: No such file or directory; a trace is a file (formats: kvsim, mooncake, '

@@ -30,6 +30,8 @@ report "$(awk '/"mean_running"/ { gsub(/[^0-9.]/, ""); if (!a) a = $0; b = $0 } 
 	"$scratch/all-orca-max/summary.json"; echo $?)" 'what was admitted stands beside what division promised'
 report "$(grep -q 'warning: profile sglang-2026-07 is approximate: ' "$scratch/sglang-2026-07"; echo $?)" \
 	'a profile that is only near its engine says so'
+report "$(grep -q 'its step loop is not in our sources (steps of prompts alone go first, then steps of decodes)' \
+	"$scratch/sglang-2026-07"; echo $?)" 'and how its steps are known'
 for engine in orca-oracle orca-pow2; do
 	report "$(grep -q 'This run is an oracle' "$scratch/$engine"; echo $?)" "$engine says that it knows the future"
 done

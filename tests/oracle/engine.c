@@ -345,6 +345,11 @@ static uint64_t growth_of_running(const struct oracle_engine *engine)
 	return growth;
 }
 
+static bool prompts_go_first(const struct oracle_engine *engine)
+{
+	return engine->config->step_order == KV_STEPS_PREFILL_FIRST;
+}
+
 /* What the policy holds back for those that run, in tokens. */
 static double reserved_tokens(const struct oracle_engine *engine)
 {
@@ -357,7 +362,7 @@ static double reserved_tokens(const struct oracle_engine *engine)
 		const struct oracle_request *request = engine->running.items[i];
 		struct kv_request_view view = view_of(request, use->policy);
 
-		view.fresh = request->fresh;
+		view.fresh = request->fresh || (prompts_go_first(engine) && request->scheduled > 0);
 		tokens += use->policy->hooks.admission.reserve(use->state, &view, engine->config->block_size);
 	}
 	return tokens;
@@ -419,7 +424,7 @@ bool oracle_is_impossible(const struct oracle_engine *engine, const struct oracl
 	struct oracle_buddy empty;
 	bool fits;
 
-	if (!config->enable_chunked_prefill &&
+	if (config->step_order == KV_STEPS_MIXED && !config->enable_chunked_prefill &&
 	    below_threshold(engine, request->prompt_tokens) > config->max_num_batched_tokens)
 		return true;
 	if (ask_admission(engine, request, &(struct lookup){0}, config->usable_blocks, 0, 0, 0) == KV_WAIT)
@@ -537,18 +542,27 @@ static void append_blocks(struct oracle_engine *engine, struct oracle_request *r
 		oracle_emit(engine, KV_EVENT_EVICT, request, 0, evicted, "");
 }
 
+/* Blocks that it takes beside those that it has, for all tokens up to `total`. */
+static uint64_t missing_blocks(const struct oracle_engine *engine, const struct oracle_request *request, uint64_t total)
+{
+	uint64_t missing = 0;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++)
+		missing += kv_sub_floor(kv_ceil_div(total, engine->config->block_size),
+		                        request->table[g].slots.count + request->pages);
+	return missing;
+}
+
 /* Room for `tokens` more of a running request, or nothing but the trim is changed. */
 static bool grow(struct oracle_engine *engine, struct oracle_request *request, uint64_t tokens)
 {
 	uint64_t total = request->computed + tokens;
-	uint64_t need = 0;
+	uint64_t need;
 
 	if (is_contiguous(engine))
 		return true;
 	trim(engine, request);
-	for (uint32_t g = 0; g < engine->config->groups; g++)
-		need += kv_sub_floor(kv_ceil_div(total, engine->config->block_size),
-		                     request->table[g].slots.count + request->pages);
+	need = missing_blocks(engine, request, total);
 	if (need > 0 && need > free_blocks(engine))
 		return false;
 	append_blocks(engine, request, total);
@@ -557,30 +571,31 @@ static bool grow(struct oracle_engine *engine, struct oracle_request *request, u
 }
 
 /* Room for all tokens up to `total`. */
-static bool admit_paged(struct oracle_engine *engine, struct oracle_request *request, const struct lookup *lookup,
-                        uint64_t total, uint64_t watermark)
+static bool has_room(const struct oracle_engine *engine, const struct oracle_request *request,
+                     const struct lookup *lookup, uint64_t total, uint64_t watermark)
 {
 	uint64_t need = 0;
 
+	if (is_contiguous(engine)) {
+		need = reserved_chunk(engine, request);
+		return need + watermark <= free_blocks(engine) && oracle_buddy_has(&engine->buddy, need);
+	}
 	for (uint32_t g = 0; g < engine->config->groups; g++)
 		need += admission_need(engine, lookup, g, kv_ceil_div(total, engine->config->block_size));
-	if (need + watermark > free_blocks(engine))
-		return false;
+	return need + watermark <= free_blocks(engine);
+}
+
+static void take_room(struct oracle_engine *engine, struct oracle_request *request, const struct lookup *lookup,
+                      uint64_t total)
+{
+	if (is_contiguous(engine)) {
+		request->chunk_blocks = reserved_chunk(engine, request);
+		oracle_buddy_take(&engine->buddy, request->chunk_blocks, &request->chunk_address);
+		return;
+	}
 	take_hits(engine, request, lookup);
 	append_blocks(engine, request, total);
 	register_full_blocks(engine, request, kv_min(total, known_tokens(request)));
-	return true;
-}
-
-static bool admit_contiguous(struct oracle_engine *engine, struct oracle_request *request, uint64_t watermark)
-{
-	uint64_t chunk = reserved_chunk(engine, request);
-
-	if (chunk + watermark > free_blocks(engine) ||
-	    !oracle_buddy_take(&engine->buddy, chunk, &request->chunk_address))
-		return false;
-	request->chunk_blocks = chunk;
-	return true;
 }
 
 /* `ended`: for good. */
@@ -767,6 +782,7 @@ static void preempt(struct oracle_engine *engine, struct oracle_request *victim)
 		swap_out(engine, victim);
 	engine->state.swap.host_full += host_full;
 	oracle_list_remove(&engine->running, victim);
+	engine->full = false;
 	free_request(engine, victim, false);
 	victim->computed = 0;
 	victim->scheduled = 0;
@@ -788,10 +804,16 @@ static bool is_livelock(struct oracle_engine *engine, struct oracle_request *vic
 
 /* --- scheduling --------------------------------------------------------------------------------------------------- */
 
-static void schedule(struct oracle_request *request, uint64_t tokens, uint64_t *budget)
+static uint64_t charge(const struct oracle_engine *engine, uint64_t tokens)
+{
+	return kv_ceil_div(tokens, engine->unit) * engine->unit;
+}
+
+static void schedule(struct oracle_engine *engine, struct oracle_request *request, uint64_t tokens, uint64_t *budget)
 {
 	request->scheduled = tokens;
-	*budget -= tokens;
+	*budget -= charge(engine, tokens);
+	engine->prefill_left = kv_sub_floor(engine->prefill_left, charge(engine, tokens));
 }
 
 /* Makes room by preempting until the request has its blocks; false if it had to go itself. */
@@ -803,7 +825,7 @@ static bool grow_or_preempt(struct oracle_engine *engine, struct oracle_request 
 
 		if (victim == request && is_livelock(engine, victim))
 			engine->livelocked = victim;
-		*budget += victim->scheduled;
+		*budget += charge(engine, victim->scheduled);
 		preempt(engine, victim);
 		if (victim == request)
 			return false;
@@ -829,7 +851,7 @@ static void schedule_running(struct oracle_engine *engine, uint64_t *budget)
 		tokens = kv_min(below_threshold(engine, tokens), *budget);
 		if (!grow_or_preempt(engine, request, tokens, budget))
 			return;
-		schedule(request, tokens, budget);
+		schedule(engine, request, tokens, budget);
 		i = position(&engine->running, request) + 1;
 	}
 }
@@ -875,18 +897,44 @@ static void note_admission(struct oracle_engine *engine, struct oracle_request *
 	request->was_preempted = false;
 }
 
-/* Takes the blocks for `total` tokens if the policy agrees, which is asked unless the request only comes back. */
-static bool take_blocks(struct oracle_engine *engine, struct oracle_request *head, const struct lookup *lookup,
-                        uint64_t total)
+/* Beside others in a step of prompts: by its whole length, however little of it is computed now. */
+static bool is_too_long_to_join(const struct oracle_engine *engine, uint64_t uncomputed)
 {
-	uint64_t watermark = engine->running.count > 0 ? engine->config->watermark_blocks : 0;
+	bool alone = true;
 
-	if (head->swapped_tokens == 0 &&
-	    ask_admission(engine, head, lookup, free_blocks(engine), watermark, growth_of_running(engine),
-	                  (uint32_t)engine->running.count) != KV_ADMIT)
-		return false;
-	return is_contiguous(engine) ? admit_contiguous(engine, head, watermark) :
-	                               admit_paged(engine, head, lookup, total, watermark);
+	for (size_t i = 0; i < engine->running.count; i++)
+		alone &= ((const struct oracle_request *)engine->running.items[i])->scheduled == 0;
+	return prompts_go_first(engine) && !alone && uncomputed >= engine->prefill_left;
+}
+
+/* What the request has without computing it: a hit, or what comes back from host memory. */
+static uint64_t computed_at_start(const struct oracle_request *request, const struct lookup *lookup)
+{
+	return request->swapped_tokens > 0 ? request->swapped_tokens : lookup->hit_tokens;
+}
+
+/* How many tokens the head of the queue may start with, 0 if it may not: then engine->reason says why. The policy is
+ * asked unless the request only comes back. */
+static uint64_t first_step_of_head(struct oracle_engine *engine, const struct lookup *lookup, uint64_t budget)
+{
+	const struct oracle_request *head = engine->waiting.items[0];
+	uint64_t watermark = engine->running.count > 0 ? engine->config->watermark_blocks : 0;
+	uint64_t computed = computed_at_start(head, lookup);
+	uint64_t uncomputed = known_tokens(head) - computed;
+	uint64_t tokens = below_threshold(engine, uncomputed);
+
+	engine->reason = KV_WAIT_TOKEN_BUDGET;
+	if (!engine->config->enable_chunked_prefill && tokens > budget)
+		return 0;
+	tokens = kv_min(tokens, budget);
+	if ((head->swapped_tokens == 0 &&
+	     ask_admission(engine, head, lookup, free_blocks(engine), watermark, growth_of_running(engine),
+	                   (uint32_t)engine->running.count) == KV_WAIT) ||
+	    !has_room(engine, head, lookup, computed + tokens, watermark)) {
+		engine->reason = KV_WAIT_BLOCKS;
+		return 0;
+	}
+	return is_too_long_to_join(engine, uncomputed) ? 0 : tokens;
 }
 
 /* True if the head of the queue has started. */
@@ -894,24 +942,17 @@ static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 {
 	struct oracle_request *head = engine->waiting.items[0];
 	struct lookup lookup;
-	uint64_t hit, computed, tokens;
-	bool admitted = false;
+	uint64_t hit, tokens;
 
 	if (oracle_has_tree(engine))
 		oracle_tree_consider(engine, head);
 	look_up(engine, head, &lookup);
 	hit = lookup.hit_tokens;
-	computed = head->swapped_tokens > 0 ? head->swapped_tokens : hit;
-	tokens = below_threshold(engine, known_tokens(head) - computed);
-	if (!engine->config->enable_chunked_prefill && tokens > *budget) {
-		engine->reason = KV_WAIT_TOKEN_BUDGET;
-	} else {
-		tokens = kv_min(tokens, *budget);
-		engine->reason = KV_WAIT_BLOCKS;
-		admitted = take_blocks(engine, head, &lookup, computed + tokens);
-	}
+	tokens = first_step_of_head(engine, &lookup, *budget);
+	if (tokens > 0)
+		take_room(engine, head, &lookup, computed_at_start(head, &lookup) + tokens);
 	lookup_fini(&lookup);
-	if (!admitted)
+	if (tokens == 0)
 		return false;
 	oracle_list_remove_at(&engine->waiting, 0);
 	if (engine->returned > 0)
@@ -922,7 +963,7 @@ static bool admit_head(struct oracle_engine *engine, uint64_t *budget)
 	else
 		note_admission(engine, head, hit);
 	head->fresh = true;
-	schedule(head, tokens, budget);
+	schedule(engine, head, tokens, budget);
 	note(engine, head, KV_ADMITTED);
 	return true;
 }
@@ -962,6 +1003,11 @@ static void schedule_waiting(struct oracle_engine *engine, uint64_t *budget)
 {
 	enum kv_reorder order = engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder;
 	bool first = true;
+
+	if (engine->full) {
+		engine->reason = engine->full_reason;
+		return;
+	}
 
 	while (engine->waiting.count > 0 && *budget > 0 && engine->running.count < engine->config->max_num_seqs) {
 		if (order == KV_REORDER_ADMISSION || (order == KV_REORDER_STEP && first))
@@ -1119,22 +1165,146 @@ static void tell_running(const struct oracle_engine *engine, bool preempted)
 	use->policy->hooks.admission.step(use->state, &view);
 }
 
-bool oracle_engine_begin_step(struct oracle_engine *engine)
+static void schedule_mixed(struct oracle_engine *engine)
 {
 	uint64_t budget = engine->config->max_num_batched_tokens;
 	uint64_t preemptions = engine->state.preemptions;
-	bool any;
 
-	engine->copied_blocks = 0;
-	if (engine->running.count + engine->waiting.count > 0)
-		expire(engine);
+	engine->unit = 1;
 	schedule_running(engine, &budget);
 	tell_running(engine, engine->state.preemptions > preemptions);
 	if (engine->state.preemptions == preemptions)
 		schedule_waiting(engine, &budget);
 	else
 		engine->reason = KV_WAIT_BLOCKS;
-	any = budget < engine->config->max_num_batched_tokens || engine->state.preemptions > preemptions;
+}
+
+/* --- prompts first ------------------------------------------------------------------------------------------------ */
+
+static bool is_prefill(const struct oracle_request *request)
+{
+	return request->generated == 0 || request->recomputing || known_tokens(request) - request->computed > 1;
+}
+
+static struct oracle_request *next_prefill(const struct oracle_engine *engine)
+{
+	for (size_t i = 0; i < engine->running.count; i++) {
+		struct oracle_request *request = engine->running.items[i];
+
+		if (is_prefill(request) && request->scheduled == 0)
+			return request;
+	}
+	return NULL;
+}
+
+static void schedule_prefills(struct oracle_engine *engine, uint64_t *budget)
+{
+	struct oracle_request *request;
+
+	while (*budget > 0 && (request = next_prefill(engine)) != NULL) {
+		uint64_t tokens = kv_min(below_threshold(engine, known_tokens(request) - request->computed), *budget);
+
+		if (grow_or_preempt(engine, request, tokens, budget))
+			schedule(engine, request, tokens, budget);
+	}
+}
+
+static bool anybody_scheduled(const struct oracle_engine *engine)
+{
+	for (size_t i = 0; i < engine->running.count; i++)
+		if (((const struct oracle_request *)engine->running.items[i])->scheduled > 0)
+			return true;
+	return false;
+}
+
+/* True if there is room for one more token of every running request. */
+static bool decodes_fit(const struct oracle_engine *engine)
+{
+	uint64_t need = 0;
+
+	for (size_t i = 0; i < engine->running.count && !is_contiguous(engine); i++) {
+		const struct oracle_request *request = engine->running.items[i];
+
+		need += missing_blocks(engine, request, request->computed + 1);
+	}
+	return need <= free_blocks(engine);
+}
+
+/* Takes the blocks of whole requests until the others can decode; the last one is given up. */
+static void retract(struct oracle_engine *engine)
+{
+	for (size_t i = 0; i < engine->running.count && !is_contiguous(engine); i++)
+		trim(engine, engine->running.items[i]);
+	while (!decodes_fit(engine)) {
+		struct oracle_request *last = engine->running.items[0];
+
+		if (engine->running.count > 1) {
+			preempt(engine, choose_victim(engine));
+			continue;
+		}
+		last->given_up = true;
+		last->give_up_reason = KV_REASON_CAN_NEVER_FIT;
+		return;
+	}
+}
+
+static void schedule_decodes(struct oracle_engine *engine)
+{
+	uint64_t preemptions = engine->state.preemptions;
+	uint64_t budget;
+
+	engine->unit = 1;
+	retract(engine);
+	budget = engine->running.count;
+	if (budget > 0 && !((struct oracle_request *)engine->running.items[0])->given_up)
+		schedule_running(engine, &budget);
+	tell_running(engine, engine->state.preemptions > preemptions);
+	if (engine->state.preemptions > preemptions)
+		engine->reason = KV_WAIT_BLOCKS;
+}
+
+static void schedule_prefill_first(struct oracle_engine *engine)
+{
+	const struct kv_engine_config *config = engine->config;
+	uint64_t budget = config->enable_chunked_prefill ? config->max_num_batched_tokens : UINT64_MAX;
+	uint64_t preemptions = engine->state.preemptions;
+
+	engine->unit = config->block_size;
+	engine->prefill_left = config->max_prefill_tokens;
+	schedule_prefills(engine, &budget);
+	if (engine->state.preemptions > preemptions) {
+		engine->reason = KV_WAIT_BLOCKS;
+	} else {
+		schedule_waiting(engine, &budget);
+		engine->full |= engine->waiting.count > 0 && engine->running.count > 0 &&
+		                engine->reason != KV_WAIT_TOKEN_BUDGET;
+		engine->full_reason = engine->reason;
+	}
+	if (!anybody_scheduled(engine))
+		schedule_decodes(engine);
+}
+
+static bool anybody_given_up(const struct oracle_engine *engine)
+{
+	for (size_t i = 0; i < engine->running.count; i++)
+		if (((const struct oracle_request *)engine->running.items[i])->given_up)
+			return true;
+	return false;
+}
+
+bool oracle_engine_begin_step(struct oracle_engine *engine)
+{
+	uint64_t preemptions = engine->state.preemptions;
+	bool any;
+
+	engine->copied_blocks = 0;
+	if (engine->running.count + engine->waiting.count > 0)
+		expire(engine);
+	if (engine->config->step_order == KV_STEPS_PREFILL_FIRST)
+		schedule_prefill_first(engine);
+	else
+		schedule_mixed(engine);
+	any = anybody_scheduled(engine) || anybody_given_up(engine) || engine->state.preemptions > preemptions;
 	if (any && engine->livelocked == NULL)
 		play_step(engine);
 	else
@@ -1160,13 +1330,13 @@ static void finish(struct oracle_engine *engine, struct oracle_request *request,
 
 static void drop(struct oracle_engine *engine, struct oracle_request *request, struct oracle_list *finished)
 {
-	oracle_emit(engine, KV_EVENT_DROP, request, request->prompt_tokens, 0, kv_reason_name(KV_REASON_DEADLINE));
+	oracle_emit(engine, KV_EVENT_DROP, request, request->prompt_tokens, 0, kv_reason_name(request->give_up_reason));
 	note(engine, request, KV_GIVEN_UP);
 	free_request(engine, request, true);
 	engine->state.drops++;
 	engine->state.in_flight--;
 	request->record.status = KV_DROPPED;
-	request->record.reason = KV_REASON_DEADLINE;
+	request->record.reason = request->give_up_reason;
 	oracle_list_append(finished, request);
 }
 
@@ -1180,6 +1350,7 @@ void oracle_engine_forget(struct oracle_engine *engine, struct oracle_request *r
 	if (at == engine->waiting.count) {
 		free_request(engine, request, true);
 		oracle_list_remove(&engine->running, request);
+		engine->full = false;
 		return;
 	}
 	oracle_list_remove_at(&engine->waiting, at);
@@ -1253,6 +1424,8 @@ void oracle_engine_end_step(struct oracle_engine *engine, struct oracle_list *fi
 	}
 	for (size_t i = before; i < finished->count; i++)
 		oracle_list_remove(&engine->running, finished->items[i]);
+	if (finished->count > before)
+		engine->full = false;
 	engine->in_step = false;
 }
 

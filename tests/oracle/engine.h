@@ -35,7 +35,8 @@ struct oracle_request {
 	uint32_t generated;
 	uint32_t generated_before;    /* its last admission */
 	bool fresh;                   /* admitted in the step that is being made */
-	bool given_up;                /* its deadline has passed while a step was in flight */
+	bool given_up;                /* it goes at the end of the step in flight, for this reason */
+	enum kv_reason give_up_reason;
 	uint64_t computed;            /* tokens with KV, hits included */
 	uint64_t scheduled;           /* in the step that is being made or played */
 	uint64_t highest;             /* tokens that it ever had computed */
@@ -69,6 +70,10 @@ struct oracle_engine {
 	size_t returned;              /* leading entries of waiting that preemption put at the front: those that are swapped
 	                                 out, then the others */
 	struct kv_state state;
+	bool full;                    /* prefill first: nobody is admitted before a running request leaves */
+	enum kv_waiting_reason full_reason;
+	uint64_t prefill_left;        /* prefill first: of max_prefill_tokens, in this step */
+	uint64_t unit;                /* prompts take of a step's tokens in multiples of this */
 	enum kv_waiting_reason reason;  /* why the last scheduling left requests waiting */
 	kv_time now;
 	kv_time zero;                 /* `now` at time zero of the run: what the sink is told counts from it */

@@ -228,6 +228,7 @@ static void give_up(struct run *run, struct oracle_request *request)
 
 	if (oracle_list_contains(&run->engine.running, request) && run->engine.in_step) {
 		request->given_up = true;
+		request->give_up_reason = KV_REASON_DEADLINE;
 		return;
 	}
 	oracle_emit(&run->engine, KV_EVENT_DROP, request, request->prompt_tokens, 0, kv_reason_name(KV_REASON_DEADLINE));
