@@ -38,6 +38,7 @@ libkvsim_a_SOURCES += \
 	%D%/prefix/block_hash.c \
 	%D%/prefix/none.c \
 	%D%/prefix/partial_block.c \
+	%D%/prefix/position_independent.c \
 	%D%/prefix/radix.c \
 	%D%/registry.c \
 	%D%/scheduling/earliest_deadline.c \

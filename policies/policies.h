@@ -32,6 +32,7 @@ extern const struct kv_policy kv_prefix_none;
 extern const struct kv_policy kv_prefix_block_hash;
 extern const struct kv_policy kv_prefix_radix;
 extern const struct kv_policy kv_prefix_partial_block;
+extern const struct kv_policy kv_prefix_position_independent;
 extern const struct kv_policy kv_eviction_lru;
 extern const struct kv_policy kv_eviction_fifo;
 extern const struct kv_policy kv_eviction_lfu;

@@ -30,6 +30,7 @@ const struct kv_policy *const kv_policy_registry[] = {
 	&kv_prefix_block_hash,
 	&kv_prefix_radix,
 	&kv_prefix_partial_block,
+	&kv_prefix_position_independent,
 	&kv_eviction_lru,
 	&kv_eviction_fifo,
 	&kv_eviction_lfu,

@@ -22,12 +22,12 @@ struct ids {
 	size_t count;
 };
 
-static void read_ids(struct kv_block_trace *trace, const struct ids *ids)
+static void read_prompts(struct kv_block_trace *trace, const struct ids *ids, bool anywhere)
 {
 	struct kv_segment segment[BLOCKS_MAX];
 	struct kv_error err;
 
-	*trace = (struct kv_block_trace){0};
+	*trace = (struct kv_block_trace){.anywhere = anywhere};
 	for (size_t p = 0; p < ids->count; p++) {
 		uint32_t blocks = 0;
 
@@ -51,6 +51,11 @@ static struct kv_replay_result play(const struct kv_block_trace *trace, const ch
 	kv_cache_replay(trace, &use, unit, blocks, &result);
 	kv_policy_use_fini(&use);
 	return result;
+}
+
+static void read_ids(struct kv_block_trace *trace, const struct ids *ids)
+{
+	read_prompts(trace, ids, false);
 }
 
 /* "1 2 3, 4 5": prompts of ids. */
@@ -275,16 +280,90 @@ START_TEST(a_larger_pool_never_hurts_lru)
 }
 END_TEST
 
+/* --- pieces that are found anywhere --------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *eviction;
+	uint64_t blocks;
+	const char *prompts;
+	uint64_t hits, evictions;
+} anywhere_cases[] = {
+	/* Neither what stands before a piece counts nor that the first one is missing. */
+	{"lru", 9, "1 2 3, 3 1, 4 2", 3, 0},
+	/* A piece that stands in a prompt twice is found the second time. */
+	{"lru", 9, "1 1 1, 1 1", 4, 0},
+	/* The least recently used goes; within a prompt the end before the beginning. */
+	{"lru", 2, "1 2, 3, 1, 2", 1, 2},
+	{"belady", 2, "1 2, 3 2, 1 2", 3, 0},
+	{"lru", 0, "1, 1", 0, 0},
+};
+
+START_TEST(pieces_are_found_wherever_they_stand)
+{
+	struct kv_block_trace trace;
+	struct kv_replay_result result;
+	struct ids ids;
+
+	parse_ids(&ids, anywhere_cases[_i].prompts);
+	read_prompts(&trace, &ids, true);
+	result = play(&trace, anywhere_cases[_i].eviction, KV_REPLAY_BLOCK, anywhere_cases[_i].blocks);
+	ck_assert_uint_eq(result.whole.hit_blocks, anywhere_cases[_i].hits);
+	ck_assert_uint_eq(result.whole.hit_tokens, anywhere_cases[_i].hits);
+	ck_assert_uint_eq(result.whole.evicted_blocks, anywhere_cases[_i].evictions);
+	kv_block_trace_fini(&trace);
+}
+END_TEST
+
+static void random_pieces(struct ids *ids, gsl_rng *rng)
+{
+	*ids = (struct ids){.count = PROMPTS_MAX};
+	for (size_t p = 0; p < ids->count; p++) {
+		uint32_t pieces = 1 + (uint32_t)gsl_rng_uniform_int(rng, BLOCKS_MAX);
+
+		for (uint32_t b = 0; b < pieces; b++)
+			ids->id[p][b] = 1 + (uint32_t)gsl_rng_uniform_int(rng, 20);
+	}
+}
+
+START_TEST(found_anywhere_no_policy_has_more_hits_than_belady_nor_fewer_than_as_prefixes)
+{
+	gsl_rng *rng = gsl_rng_alloc(gsl_rng_mt19937);
+
+	for (unsigned long seed = 1; seed <= 40; seed++) {
+		struct kv_block_trace pieces, prefixes;
+		struct ids ids;
+
+		gsl_rng_set(rng, seed);
+		random_pieces(&ids, rng);
+		read_prompts(&pieces, &ids, true);
+		read_prompts(&prefixes, &ids, false);
+		for (uint64_t blocks = 1; blocks <= 32; blocks *= 2) {
+			uint64_t best = play(&pieces, "belady", KV_REPLAY_BLOCK, blocks).whole.hit_blocks;
+
+			ck_assert_uint_ge(best, play(&prefixes, "belady", KV_REPLAY_BLOCK, blocks).whole.hit_blocks);
+			for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
+				if ((*p)->kind == KV_POLICY_EVICTION)
+					ck_assert_msg(play(&pieces, (*p)->name, KV_REPLAY_BLOCK, blocks).whole.hit_blocks
+					              <= best, "%s, seed %lu, %lu blocks", (*p)->name, seed,
+					              (unsigned long)blocks);
+		}
+		kv_block_trace_fini(&pieces);
+		kv_block_trace_fini(&prefixes);
+	}
+	gsl_rng_free(rng);
+}
+END_TEST
+
 /* --- content -------------------------------------------------------------------------------------------------------------- */
 
-static void read_file(struct kv_block_trace *trace, struct kv_trace *file, uint32_t block_size)
+static void read_file(struct kv_block_trace *trace, struct kv_trace *file, uint32_t block_size, bool anywhere)
 {
 	struct kv_source *source = kv_trace_source(file);
 	struct kv_request request;
 	struct kv_error err;
 	int status;
 
-	*trace = (struct kv_block_trace){.block_size = block_size};
+	*trace = (struct kv_block_trace){.block_size = block_size, .anywhere = anywhere};
 	while ((status = source->next(source, &request, &err)) == 1)
 		ck_assert_int_eq(kv_block_trace_add(trace, &request, &err), 0);
 	ck_assert_int_eq(status, 0);
@@ -305,7 +384,7 @@ static void read_text(struct kv_block_trace *trace, const char *rows, uint32_t b
 	kv_trace_options_init(&options);
 	file = kv_trace_open(path, &options, &err);
 	ck_assert_msg(file != NULL, "%s", err.text);
-	read_file(trace, file, block_size);
+	read_file(trace, file, block_size, false);
 	remove(path);
 }
 
@@ -380,7 +459,7 @@ START_TEST(mooncake_conversation)
 		printf("# skipped: %s\n", err.text);
 		return;
 	}
-	read_file(&trace, file, 0);
+	read_file(&trace, file, 0, false);
 	ck_assert_uint_eq(trace.nodes, 182790);
 	for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
 		struct kv_replay_result lru = play(&trace, "lru", KV_REPLAY_LEAF, golden[i].blocks);
@@ -403,6 +482,33 @@ START_TEST(mooncake_conversation)
 }
 END_TEST
 
+/* Tokens in chunks that an earlier request had, summed up over the file's ids and its tables of lengths. */
+START_TEST(ragpulse_chunks_seen_before)
+{
+	const char *shared = getenv("KVSIM_SHARED");
+	static const uint32_t sizes[] = {0, 1, 64, 100000};
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/traces/ragpulse/ragpulse_trace.first600.jsonl", shared != NULL ? shared : "");
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct kv_trace_options options;
+		struct kv_block_trace trace;
+		struct kv_trace *file;
+		struct kv_error err;
+
+		kv_trace_options_init(&options);
+		file = kv_trace_open(path, &options, &err);
+		if (file == NULL) {
+			printf("# skipped: %s\n", err.text);
+			return;
+		}
+		read_file(&trace, file, sizes[i], true);
+		ck_assert_uint_eq(play(&trace, "lru", KV_REPLAY_BLOCK, UINT32_MAX).whole.hit_tokens, 1125115);
+		kv_block_trace_fini(&trace);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cache_replay");
@@ -414,6 +520,9 @@ int main(void)
 	tcase_add_test(tc, belady_is_the_optimum_by_brute_force);
 	tcase_add_test(tc, a_larger_pool_never_hurts_lru);
 	tcase_add_loop_test(tc, content_is_compared_from_the_beginning, 0, sizeof contents / sizeof *contents);
+	tcase_add_loop_test(tc, pieces_are_found_wherever_they_stand, 0, sizeof anywhere_cases / sizeof *anywhere_cases);
+	tcase_add_test(tc, found_anywhere_no_policy_has_more_hits_than_belady_nor_fewer_than_as_prefixes);
+	tcase_add_test(tc, ragpulse_chunks_seen_before);
 	tcase_add_test(tc, mooncake_conversation);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);

@@ -16,6 +16,7 @@ void kv_block_trace_fini(struct kv_block_trace *trace)
 	free(trace->prompt);
 	free(trace->run);
 	free(trace->parent);
+	free(trace->piece_tokens);
 	free(trace->key);
 	free(trace->node);
 }
@@ -159,6 +160,37 @@ static void cut(struct path *path, const struct kv_request *request, uint32_t si
 	path->prompt->block_tokens = path->prompt->last_tokens = size;
 }
 
+/* One piece, known by its content and length alone under the prompt's key. */
+static void append_piece(struct path *path, uint64_t key, const struct kv_segment *segment, uint32_t at, uint32_t length)
+{
+	struct kv_block_trace *trace = path->trace;
+
+	path->hash = key;
+	path->last = KV_NO_BLOCK;
+	path->is_private = false;
+	add_content(path, segment, at, length);
+	append(path);
+	trace->piece_tokens = kv_grow(trace->piece_tokens, &trace->piece_capacity, trace->nodes,
+	                              sizeof *trace->piece_tokens);
+	trace->piece_tokens[path->last] = length;
+}
+
+static void cut_into_pieces(struct path *path, const struct kv_request *request)
+{
+	uint64_t key = path->hash;
+
+	for (uint32_t i = 0; i < request->prompt_segments; i++) {
+		const struct kv_segment *segment = &request->prompt[i];
+		uint32_t size = path->trace->block_size;
+
+		if (size == 0)
+			size = segment->kind == KV_STREAM_BLOCK ? segment->length : KV_BLOCK_TRACE_TOKENS;
+		for (uint32_t at = 0; at < segment->length; at += size)
+			append_piece(path, key, segment, at, (uint32_t)kv_min(size, segment->length - at));
+		path->prompt->block_tokens = (uint32_t)kv_max(path->prompt->block_tokens, size);
+	}
+}
+
 static uint64_t key_hash(const struct kv_request *request)
 {
 	uint64_t adapter = kv_name_hash(request->adapter, (uint32_t)strlen(request->adapter));
@@ -178,7 +210,9 @@ int kv_block_trace_add(struct kv_block_trace *trace, const struct kv_request *re
 	*path.prompt = (struct kv_block_prompt){
 		.arrival = request->arrival, .run = trace->runs, .tokens = request->prompt_tokens
 	};
-	if (trace->block_size == 0 && has_block_ids(request))
+	if (trace->anywhere)
+		cut_into_pieces(&path, request);
+	else if (trace->block_size == 0 && has_block_ids(request))
 		read_ids(&path, request);
 	else
 		cut(&path, request, trace->block_size != 0 ? trace->block_size : KV_BLOCK_TRACE_TOKENS);

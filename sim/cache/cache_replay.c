@@ -63,8 +63,12 @@ struct replay {
 	bool remembers;
 	struct kv_ghosts ghosts;
 	struct kv_release call;
-	uint32_t *path;        /* nodes of the current prompt */
+	uint32_t *path;        /* nodes of the current prompt; of pieces found anywhere each once, hits first */
+	uint32_t *depth;       /* where each stands in the prompt; NULL = in this order */
+	uint32_t *met;         /* of each piece: the last prompt that had it, from 1; NULL likewise */
+	uint32_t blocks;       /* of path */
 	uint32_t *next_use;    /* of each block of each prompt, 0 = never: the prompt's number + 1 */
+	uint32_t number;       /* of the current prompt, from 1 */
 	size_t access;         /* index of the current prompt's first block there */
 	struct kv_replay_sums *sums;
 };
@@ -438,6 +442,16 @@ static bool store(struct replay *r, uint32_t node, uint32_t depth, uint32_t toke
 
 /* --- prompts -------------------------------------------------------------------------------------------------------------- */
 
+static uint32_t depth_of(const struct replay *r, uint32_t at)
+{
+	return r->depth == NULL ? at : r->depth[at];
+}
+
+static uint32_t tokens_at(const struct replay *r, const struct kv_block_prompt *prompt, uint32_t at)
+{
+	return r->depth == NULL ? kv_block_tokens(prompt, at) : r->trace->piece_tokens[r->path[at]];
+}
+
 static void lay_out_path(struct replay *r, const struct kv_block_prompt *prompt)
 {
 	uint32_t at = 0;
@@ -448,6 +462,45 @@ static void lay_out_path(struct replay *r, const struct kv_block_prompt *prompt)
 		for (uint32_t n = 0; n < run->count; n++)
 			r->path[at++] = run->first + n;
 	}
+	r->blocks = at;
+}
+
+static void exchange(uint32_t *a, uint32_t *b)
+{
+	uint32_t kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+/* Leaves each piece of the path once, those that are in the pool first. Returns how many are; adds what is hit. */
+static uint32_t find_pieces(struct replay *r)
+{
+	uint32_t pieces = 0, hits = 0;
+
+	for (uint32_t i = 0; i < r->blocks; i++) {
+		uint32_t node = r->path[i];
+		bool again = r->met[node] == r->number;
+		bool stored = r->place[node] != NONE;
+
+		if (again || stored) {
+			r->sums->hit_blocks++;
+			r->sums->hit_tokens += r->trace->piece_tokens[node];
+		}
+		if (again)
+			continue;
+		r->met[node] = r->number;
+		r->path[pieces] = node;
+		r->depth[pieces] = i;
+		if (stored) {
+			exchange(&r->path[hits], &r->path[pieces]);
+			exchange(&r->depth[hits], &r->depth[pieces]);
+			hits++;
+		}
+		pieces++;
+	}
+	r->blocks = pieces;
+	return hits;
 }
 
 static uint32_t leading_hits(const struct replay *r, uint32_t blocks)
@@ -483,17 +536,22 @@ static void release_stored(struct replay *r, const struct kv_block_prompt *promp
 
 static void play_block(struct replay *r, const struct kv_block_prompt *prompt, uint32_t hits)
 {
-	uint32_t blocks = (uint32_t)kv_min(prompt->blocks, r->capacity);
+	uint32_t blocks = (uint32_t)kv_min(r->blocks, r->capacity);
 
-	for (uint32_t i = 0; i < hits; i++)
+	/* Of prefixes the beginning is always used first; of pieces who knows the future looks at all. */
+	if (r->trace->anywhere && r->oracle)
+		blocks = r->blocks;
+	for (uint32_t i = 0; i < hits; i++) {
+		r->block[r->place[r->path[i]]].depth = depth_of(r, i);
 		begin_use(r, r->place[r->path[i]]);
+	}
 	release_stored(r, prompt, hits);
 	if (hits == blocks)
 		return;
 	for (uint32_t i = hits; i < blocks; i++) {
 		begin_call(r, prompt);
-		if (r->place[r->path[i]] == NONE && !is_refused(r, i)
-		    && store(r, r->path[i], i, kv_block_tokens(prompt, i)))
+		if (r->place[r->path[i]] == NONE && !is_refused(r, depth_of(r, i))
+		    && store(r, r->path[i], depth_of(r, i), tokens_at(r, prompt, i)))
 			release(r, r->place[r->path[i]]);
 	}
 	release_stored(r, prompt, blocks);
@@ -517,18 +575,30 @@ static void expire(struct replay *r, kv_time now)
 		}
 }
 
+/* Returns how many of the path's first blocks are in the pool. */
+static uint32_t find_hits(struct replay *r, const struct kv_block_prompt *prompt)
+{
+	uint32_t hits;
+
+	if (r->trace->anywhere)
+		return find_pieces(r);
+	hits = leading_hits(r, prompt->blocks);
+	r->sums->hit_blocks += hits;
+	r->sums->hit_tokens += kv_blocks_tokens(prompt, hits);
+	return hits;
+}
+
 static void play(struct replay *r, const struct kv_block_prompt *prompt)
 {
 	uint32_t hits;
 
 	expire(r, prompt->arrival);
 	lay_out_path(r, prompt);
-	hits = leading_hits(r, prompt->blocks);
+	r->number++;
+	hits = find_hits(r, prompt);
 	r->sums->prompts++;
 	r->sums->blocks += prompt->blocks;
 	r->sums->tokens += prompt->tokens;
-	r->sums->hit_blocks += hits;
-	r->sums->hit_tokens += kv_blocks_tokens(prompt, hits);
 	if (r->capacity > 0)
 		(r->leaf ? play_leaf : play_block)(r, prompt, hits);
 	r->access += prompt->blocks;
@@ -573,6 +643,10 @@ static void open_replay(struct replay *r, const struct kv_block_trace *trace, co
 	r->place = kv_calloc(trace->nodes, sizeof *r->place);
 	memset(r->place, 0xff, trace->nodes * sizeof *r->place);
 	r->path = kv_calloc(trace->longest, sizeof *r->path);
+	if (trace->anywhere) {
+		r->depth = kv_calloc(trace->longest, sizeof *r->depth);
+		r->met = kv_calloc(trace->nodes, sizeof *r->met);
+	}
 	for (unsigned q = 0; q < r->queues; q++)
 		for (uint32_t i = 0; i < LISTS; i++)
 			r->queue[q].list[i] = (struct list){NONE, NONE};
@@ -592,6 +666,8 @@ static void close_replay(struct replay *r)
 	free(r->block);
 	free(r->place);
 	free(r->path);
+	free(r->depth);
+	free(r->met);
 	free(r->next_use);
 }
 

@@ -12,6 +12,9 @@
  *   first: policies of first release see the order of storing, those of last release a prefix that outlives its rest. Of a
  *   prompt longer than the pool the beginning is stored.
  *
+ * Of a trace whose pieces are found anywhere, all that are in the pool are hits, and those that stand in the prompt twice;
+ * any may go (unit block).
+ *
  * A policy that knows the future (KV_POLICY_ORACLE) is told each block's next use and may refuse to store.
  */
 #ifndef KV_SIM_CACHE_REPLAY_H

@@ -28,7 +28,8 @@ struct arguments {
 	bool has_unit;
 	uint64_t block_size;         /* 0 = the trace's own */
 	const char *prefix;          /* as the user wrote it */
-	uint32_t page;               /* of a radix tree; 0 = blocks are found by their hash chain */
+	uint32_t page;               /* of a radix tree; 0 = blocks are found by their hash chain, or anywhere */
+	bool anywhere;
 };
 
 /* The trace, in the form that is played. */
@@ -68,9 +69,10 @@ static const struct argp_option options[] = {
 	  .doc = "Tokens of a block (default: the trace's block ids, or 16 where it has none)" },
 	{ .name = "prefix",
 	  .key = OPTION_PREFIX,
-	  .arg = "block-hash|radix[,page=N]",
-	  .doc = "How prompts are found: by whole blocks, or in a radix tree of pages (default of a page: --block-size, or "
-	         "1 token) that goes by whole leaves (default: block-hash)" },
+	  .arg = "NAME[,param=value]",
+	  .doc = "How prompts are found: block-hash, by whole blocks; radix[,page=N], in a radix tree of pages (default: "
+	         "--block-size, or 1 token) that goes by whole leaves; position-independent[,piece=N], an upper bound: "
+	         "equal pieces wherever they stand (default: block-hash)" },
 	{ 0 }
 };
 
@@ -118,27 +120,32 @@ static int set_unit(struct arguments *a, const char *value, struct kv_error *err
 	return kv_fail(err, KV_EXIT_USAGE, "'%s' is neither block nor leaf", value);
 }
 
-/* The page of a radix tree, 0 for chains of blocks. */
+/* How prompts are found, and the size of what is found. */
 static int read_prefix(struct arguments *a, struct kv_policy_use *prefix, struct kv_error *err)
 {
 	enum kv_prefix_form form;
-	uint32_t page;
+	uint32_t size;
 
 	if (kv_policy_parse(KV_POLICY_PREFIX, a->prefix, prefix, err))
 		return -1;
 	form = prefix->policy->hooks.prefix.form;
 	if (form == KV_PREFIX_CHAIN)
 		return 0;
-	if (form != KV_PREFIX_RADIX)
-		return kv_fail(err, KV_EXIT_USAGE, "--prefix: a replay finds prompts by block-hash or radix, not by %s",
-		               prefix->policy->name);
-	page = prefix->policy->hooks.prefix.block_tokens(prefix->state);
-	if (page != 0 && a->block_size != 0 && page != a->block_size)
-		return kv_fail(err, KV_EXIT_USAGE, "--prefix %s: a page is a block, and --block-size is %" PRIu64
+	if (form != KV_PREFIX_RADIX && form != KV_PREFIX_ANYWHERE)
+		return kv_fail(err, KV_EXIT_USAGE, "--prefix: a replay finds prompts by block-hash, radix or "
+		               "position-independent, not by %s", prefix->policy->name);
+	size = prefix->policy->hooks.prefix.block_tokens(prefix->state);
+	if (size != 0 && a->block_size != 0 && size != a->block_size)
+		return kv_fail(err, KV_EXIT_USAGE, "--prefix %s: that is the size of a block, and --block-size is %" PRIu64
 		               ": give one of them", a->prefix, a->block_size);
 	if (a->has_unit)
-		return kv_fail(err, KV_EXIT_USAGE, "--unit does not go with --prefix radix: leaves of its tree go as a whole");
-	a->page = (uint32_t)kv_max(1, kv_max(page, a->block_size));
+		return kv_fail(err, KV_EXIT_USAGE, "--unit does not go with --prefix %s: %s", prefix->policy->name,
+		               form == KV_PREFIX_RADIX ? "leaves of its tree go as a whole" : "its pieces have no leaves");
+	a->anywhere = form == KV_PREFIX_ANYWHERE;
+	if (a->anywhere)
+		a->block_size = kv_max(size, a->block_size);
+	else
+		a->page = (uint32_t)kv_max(1, kv_max(size, a->block_size));
 	return 0;
 }
 
@@ -227,7 +234,13 @@ static void print_form(struct kv_output *out, const struct arguments *a, uint64_
 		kv_trace_file_print_text(out, "Unit of eviction", "leaf of a radix tree, as a whole");
 		return;
 	}
-	kv_trace_file_print_text(out, "Blocks", "%" PRIu64 ", %" PRIu32 " different", blocks, different);
+	kv_trace_file_print_text(out, a->anywhere ? "Pieces" : "Blocks", "%" PRIu64 ", %" PRIu32 " different", blocks,
+	                         different);
+	if (a->anywhere) {
+		kv_trace_file_print_text(out, "Upper bound", "equal pieces count as hit wherever they stand, which no engine "
+		                         "reaches");
+		return;
+	}
 	kv_trace_file_print_text(out, "Unit of eviction", "%s", units[a->unit]);
 }
 
@@ -235,6 +248,9 @@ static json_t *form_json(const struct arguments *a, uint32_t different)
 {
 	if (a->page > 0)
 		return json_pack("{ss sI}", "prefix", "radix", "page", (json_int_t)a->page);
+	if (a->anywhere)
+		return json_pack("{ss sb sI}", "prefix", "position-independent", "upper_bound", 1, "unique_blocks",
+		                 (json_int_t)different);
 	return json_pack("{ss sI}", "unit", units[a->unit], "unique_blocks", (json_int_t)different);
 }
 
@@ -334,12 +350,14 @@ static int read_prompts(const struct arguments *a, struct prompts *prompts, stru
 
 static int run(struct arguments *a, struct kv_error *err)
 {
-	struct prompts prompts = {.blocks.block_size = (uint32_t)a->block_size};
+	struct prompts prompts = {0};
 	struct kv_trace *file;
 	int failed;
 
 	if (settle(a, err))
 		return -1;
+	prompts.blocks.block_size = (uint32_t)a->block_size;
+	prompts.blocks.anywhere = a->anywhere;
 	file = kv_trace_open(a->file.path, &a->file.options, err);
 	failed = file == NULL ? -1 : read_prompts(a, &prompts, file, err);
 	if (!failed)

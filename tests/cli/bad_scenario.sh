@@ -37,7 +37,7 @@ printf '{"policies": {"eviction": "lur"}}' >"$scratch/policy.json"
 wrong 'unknown policy in JSON' 64 \
 	"policy.json:1: policies.eviction: unknown eviction policy 'lur': did you mean 'lru'?" --scenario policy.json
 
-wrong 'unknown policy' 64 "--prefix: unknown prefix policy 'clock': valid are none, block-hash, radix, partial-block" --prefix clock
+wrong 'unknown policy' 64 "--prefix: unknown prefix policy 'clock': valid are none, block-hash, radix, partial-block, position-independent" --prefix clock
 wrong 'parameter of a policy without any' 64 "--eviction: lru takes no parameters, found 'depth'" --eviction lru,depth=3
 wrong 'number with rubbish behind it' 64 "--block-size: '16x' is not a whole number" --block-size 16x
 wrong 'huge number' 64 '--max-num-seqs: 99999999999999999999999 is out of range: 1 to 1000000 is allowed' \

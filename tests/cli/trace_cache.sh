@@ -102,7 +102,30 @@ wrong 'an unknown unit' "--unit: 'page' is neither block nor leaf" four.csv --bl
 
 run run --model llama-3.1-8b --hardware h100-sxm --trace four.csv --eviction belady
 expect 'a run has no future' 64 <<END
-kvsim: eviction belady knows the future, which a run does not: use it with kvsim trace cache
+kvsim: eviction belady knows the future, which a run does not: when a block is used next depends on whom the run admits when, and so on what it evicts. kvsim trace cache gives the bound, at equal pool sizes and without time
+END
+
+printf 'arrival_s,prompt,output_tokens\n0,a:32 b:20,1\n1,b:20 a:32,1\n' >"$scratch/swapped.csv"
+run trace cache swapped.csv --blocks 9 --prefix position-independent
+expect 'an upper bound says that it is one' 0 <<END
+File                    swapped.csv
+Format                  kvsim (the native trace: CSV with a header, or JSON lines)
+Prompts                 2
+Prompt tokens           104 (52 in the second half)
+Pieces                  8, 4 different
+Upper bound             equal pieces count as hit wherever they stand, which no engine reaches
+
+                                       whole trace:                                           second half:                       
+Eviction                    Blocks       hit tokens       % evicted tokens         blocks       hit tokens       % evicted blocks
+lru                              9               52   50.00              0              0               52  100.00              0
+END
+run trace cache swapped.csv --blocks 9 --prefix position-independent,piece=8 --json
+expect_line 'in JSON too' 0 '"upper_bound": true'
+run trace cache swapped.csv --blocks 9 --prefix position-independent --unit leaf
+expect_line 'pieces have no leaves' 64 '--unit does not go with --prefix position-independent: its pieces have no leaves'
+run run --model llama-3.1-8b --hardware h100-sxm --trace four.csv --prefix position-independent
+expect 'a run cannot have an upper bound' 64 <<END
+kvsim: prefix position-independent is an upper bound: what is computed of a piece depends on all that stands before it, so no engine reuses it elsewhere without computing part of it again. kvsim trace cache gives the bound
 END
 
 finish
