@@ -43,6 +43,8 @@ struct kv_request_view {
 	bool fresh;                  /* admitted in the step that is being scheduled, or among the prompts that it goes on
 	                                with where steps hold prompts alone */
 	uint32_t cached_tokens;      /* that it would hit now; only in ranks of a queue that is ranked by hits */
+	uint32_t shared_tokens;      /* from its first on, with one that came before it and claims its content; likewise, and
+	                                only where the policy has claims */
 };
 
 /* What can happen to a request, told to policies that learn from it. The view is that of the moment. */
@@ -142,6 +144,9 @@ struct kv_scheduling_hooks {
 	/* True: ranks want to know what each request would hit. May be NULL, as may be the rest. */
 	bool (*begin)(void *state, uint64_t waiting);
 	void (*running)(void *state, const struct kv_request_view *request);
+	/* Asked right before its rank, in order of arrival: whether others may wait for what the request is going to
+	 * compute. */
+	bool (*claims)(const void *state, const struct kv_request_view *request);
 	void (*note)(void *state, enum kv_moment moment, const struct kv_request_view *request);
 };
 

@@ -116,7 +116,8 @@ static void choose_admission(struct plan *plan)
 static void choose_scheduling(struct plan *plan)
 {
 	static const char *const texts[] = {
-		"longest-prefix-match,limit=3", "fair-share,input=0", "fair-share,output=0.3", "longest-prefix-match"
+		"longest-prefix-match,limit=3", "fair-share,input=0", "fair-share,output=0.3", "longest-prefix-match",
+		"longest-prefix-match,put_back=3", "longest-prefix-match,put_back=10", "longest-prefix-match,put_back=0"
 	};
 
 	if (chance(plan, 40))

@@ -66,6 +66,7 @@ void kv_engine_fini(struct kv_engine *engine)
 	free(engine->running);
 	free(engine->phase);
 	kv_heap_fini(&engine->waiting);
+	free(engine->claim);
 	free(engine->eager);
 	free(engine->cohort);
 	free(engine->phase_count);

@@ -102,6 +102,12 @@ struct kv_cohort {
 	uint32_t count;
 };
 
+/* Tokens of a content node, from the start of the prompt, that a waiting request is going to compute. */
+struct kv_claim {
+	uint64_t round;             /* of ranking: of others it is void */
+	uint32_t end;
+};
+
 struct kv_engine {
 	const struct kv_engine_config *config;
 	struct kv_sink *sink;
@@ -126,6 +132,9 @@ struct kv_engine {
 	uint32_t running_length;     /* with gaps */
 	uint32_t running_count;      /* without */
 	struct kv_heap waiting;
+	struct kv_claim *claim;      /* by content node */
+	size_t claim_capacity;
+	uint64_t claim_round;
 	uint64_t waiting_shells;     /* entries of it that were dropped */
 	uint64_t waiting_tokens;     /* known tokens of waiting requests */
 	int64_t requeues;

@@ -5,6 +5,7 @@ libkvsim_a_SOURCES += \
 	%D%/live.c %D%/live.h \
 	%D%/miss.c %D%/miss.h \
 	%D%/prefill_first.c %D%/prefill_first.h \
+	%D%/reorder.c %D%/reorder.h \
 	%D%/running_list.c %D%/running_list.h \
 	%D%/running_pass.c %D%/running_pass.h \
 	%D%/seen.c %D%/seen.h \

@@ -4,6 +4,7 @@
 #include "sim/engine/waiting_pass.h"
 
 #include "sim/engine/live.h"
+#include "sim/engine/reorder.h"
 #include "sim/engine/running_list.h"
 #include "sim/engine/running_pass.h"
 #include "sim/engine/store.h"
@@ -125,56 +126,6 @@ void kv_engine_set_waiting(struct kv_engine *engine, enum kv_waiting_reason reas
 	waiting[reason] = reason == KV_WAIT_BLOCKS ? 1 : count;
 }
 
-/* --- ranks that change while requests wait ---------------------------------------------------------------------- */
-
-static void show_running(struct kv_engine *engine, const struct kv_policy_use *use)
-{
-	for (uint32_t at = 0; at < engine->running_length; at++) {
-		struct kv_request_view view;
-
-		if (engine->running[at] == KV_NONE)
-			continue;
-		kv_live_view(engine, &engine->live[engine->running[at]], KV_POLICY_SCHEDULING, &view);
-		use->policy->hooks.scheduling.running(use->state, &view);
-	}
-}
-
-static struct kv_rank rank_again(struct kv_engine *engine, uint32_t id, bool by_hits)
-{
-	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
-	struct kv_request_view view;
-	struct kv_fit fit;
-
-	kv_live_view(engine, &engine->live[id], KV_POLICY_SCHEDULING, &view);
-	if (by_hits) {
-		engine->store->lookup(engine, id, &fit);
-		view.cached_tokens = fit.hit_tokens;
-	}
-	return use->policy->hooks.scheduling.rank(use->state, &view);
-}
-
-/* Those that preemption put at the front stay there. */
-static void reorder(struct kv_engine *engine)
-{
-	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
-	const struct kv_scheduling_hooks *hooks = &use->policy->hooks.scheduling;
-	bool by_hits = hooks->begin != NULL && hooks->begin(use->state, kv_engine_waiting(engine));
-
-	if (hooks->running != NULL)
-		show_running(engine, use);
-	for (size_t i = 0; i < engine->waiting.count; i++) {
-		struct kv_heap_entry *entry = &engine->waiting.entry[i];
-		struct kv_rank rank;
-
-		if (entry->primary <= KV_RANK_RETURNED || engine->live[entry->payload].shell)
-			continue;
-		rank = rank_again(engine, entry->payload, by_hits && engine->caching);
-		entry->primary = rank.primary;
-		entry->secondary = rank.secondary;
-	}
-	kv_heap_rebuild(&engine->waiting);
-}
-
 uint32_t kv_engine_head(struct kv_engine *engine)
 {
 	uint32_t id;
@@ -195,8 +146,8 @@ static bool is_too_long_to_join(const struct kv_engine *engine, uint32_t uncompu
 	return !engine->decoding && engine->scheduled_count > 0 && uncomputed >= engine->prefill_left;
 }
 
-/* Admits from the head of the queue until something stops it; says what. *evictable = evictable blocks among the hits of a
- * head that does not fit. */
+/* Admits from the head of the queue until something stops it; says what. *evictable = evictable blocks among the hits of
+ * a head that does not fit. */
 static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *evictable)
 {
 	enum kv_reorder order = engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder;
@@ -212,7 +163,7 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 		if (engine->budget == 0)
 			return KV_WAIT_TOKEN_BUDGET;
 		if (order != KV_REORDER_NEVER && (engine->fresh == 0 || order == KV_REORDER_ADMISSION))
-			reorder(engine);
+			kv_engine_reorder(engine);
 		id = kv_engine_head(engine);
 		live = &engine->live[id];
 		kv_store_consider(engine, id, &fit);

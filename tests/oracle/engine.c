@@ -644,13 +644,15 @@ static struct oracle_request *choose_victim(const struct oracle_engine *engine)
 }
 
 /* Behind those that preemption put at the front. */
-static void insert_by_rank(struct oracle_engine *engine, struct oracle_request *request, uint32_t cached_tokens)
+static void insert_by_rank(struct oracle_engine *engine, struct oracle_request *request, uint32_t cached_tokens,
+                           uint32_t shared_tokens)
 {
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
 	struct kv_request_view view = view_of(request, use->policy);
 	size_t at = engine->returned;
 
 	view.cached_tokens = cached_tokens;
+	view.shared_tokens = shared_tokens;
 	request->rank = use->policy->hooks.scheduling.rank(use->state, &view);
 	for (; at < engine->waiting.count; at++) {
 		const struct oracle_request *other = engine->waiting.items[at];
@@ -669,7 +671,7 @@ void oracle_engine_enqueue(struct oracle_engine *engine, struct oracle_request *
 	/* With nobody before it, it waits for the step in flight, whose tokens are given out. */
 	if (engine->waiting.count == 0)
 		engine->reason = KV_WAIT_TOKEN_BUDGET;
-	insert_by_rank(engine, request, 0);
+	insert_by_rank(engine, request, 0, 0);
 	note(engine, request, KV_QUEUED);
 }
 
@@ -765,7 +767,7 @@ static void requeue(struct oracle_engine *engine, struct oracle_request *victim)
 		oracle_list_insert(&engine->waiting, engine->state.swap.requests, victim);
 		engine->returned++;
 	} else {
-		insert_by_rank(engine, victim, 0);
+		insert_by_rank(engine, victim, 0, 0);
 	}
 }
 
@@ -977,13 +979,47 @@ static uint32_t would_hit(struct oracle_engine *engine, const struct oracle_requ
 	return (uint32_t)lookup.hit_tokens;
 }
 
+static void insert_by_arrival(struct oracle_list *list, struct oracle_request *request)
+{
+	size_t at = 0;
+
+	for (; at < list->count; at++) {
+		const struct oracle_request *other = list->items[at];
+
+		if (other->record.queued > request->record.queued ||
+		    (other->record.queued == request->record.queued && other->index > request->index))
+			break;
+	}
+	oracle_list_insert(list, at, request);
+}
+
+static uint64_t equal_tokens(const struct oracle_request *a, const struct oracle_request *b)
+{
+	uint64_t most = kv_min(known_tokens(a), known_tokens(b));
+	uint64_t equal = 0;
+
+	while (oracle_equal_keys(&a->key, &b->key) && equal < most &&
+	       memcmp(&a->tokens[equal], &b->tokens[equal], sizeof *a->tokens) == 0)
+		equal++;
+	return equal;
+}
+
+static uint32_t shared_with_any(const struct oracle_list *others, const struct oracle_request *request)
+{
+	uint64_t shared = 0;
+
+	for (size_t i = 0; i < others->count; i++)
+		shared = kv_max(shared, equal_tokens(others->items[i], request));
+	return (uint32_t)shared;
+}
+
 /* Ranks all waiting requests anew, but for those that preemption put at the front. */
 static void reorder(struct oracle_engine *engine)
 {
 	const struct kv_policy_use *use = &engine->config->policy[KV_POLICY_SCHEDULING];
 	const struct kv_scheduling_hooks *hooks = &use->policy->hooks.scheduling;
-	bool by_hits = hooks->begin != NULL && hooks->begin(use->state, engine->waiting.count);
-	struct oracle_list unranked = {0};
+	bool by_hits = hooks->begin != NULL && hooks->begin(use->state, engine->waiting.count) && caches(engine);
+	struct oracle_list unranked = {0}, claimants = {0};
 
 	for (size_t i = 0; i < engine->running.count && hooks->running != NULL; i++) {
 		struct kv_request_view view = view_of(engine->running.items[i], use->policy);
@@ -991,12 +1027,24 @@ static void reorder(struct oracle_engine *engine)
 		hooks->running(use->state, &view);
 	}
 	while (engine->waiting.count > engine->returned) {
-		oracle_list_append(&unranked, engine->waiting.items[engine->returned]);
+		insert_by_arrival(&unranked, engine->waiting.items[engine->returned]);
 		oracle_list_remove_at(&engine->waiting, engine->returned);
 	}
-	for (size_t i = 0; i < unranked.count; i++)
-		insert_by_rank(engine, unranked.items[i], by_hits ? would_hit(engine, unranked.items[i]) : 0);
+	for (size_t i = 0; i < unranked.count; i++) {
+		struct oracle_request *request = unranked.items[i];
+		struct kv_request_view view = view_of(request, use->policy);
+
+		if (by_hits)
+			view.cached_tokens = would_hit(engine, request);
+		if (by_hits && hooks->claims != NULL) {
+			view.shared_tokens = shared_with_any(&claimants, request);
+			if (hooks->claims(use->state, &view))
+				oracle_list_append(&claimants, request);
+		}
+		insert_by_rank(engine, request, view.cached_tokens, view.shared_tokens);
+	}
 	oracle_list_fini(&unranked);
+	oracle_list_fini(&claimants);
 }
 
 static void schedule_waiting(struct oracle_engine *engine, uint64_t *budget)
