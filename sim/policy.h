@@ -79,7 +79,8 @@ enum kv_verdict { KV_ADMIT, KV_WAIT, KV_REFUSE };
 struct kv_admission_view {
 	struct kv_request_view request;
 	uint64_t need_whole;      /* all known tokens, hits subtracted, hit blocks that are evictable added */
-	uint64_t need_full;       /* the same for max_total_tokens */
+	uint64_t need_full;       /* the same for max_total_tokens, and of windows all that they can take: what others hold
+	                             of them goes on being held */
 	uint64_t free_blocks;     /* blank + cached */
 	uint64_t watermark;       /* blocks to keep free; 0 when nothing runs */
 	uint64_t running_growth;  /* blocks that running requests may still take to reach max_total_tokens */

@@ -123,6 +123,9 @@ test_radix_SOURCES = %D%/test_radix.c %D%/support.h
 KV_CHECK_TESTS += test_unbounded
 test_unbounded_SOURCES = %D%/test_unbounded.c %D%/support.h
 
+KV_CHECK_TESTS += test_no_evict
+test_no_evict_SOURCES = %D%/test_no_evict.c %D%/support.h
+
 KV_CHECK_TESTS += test_guide
 test_guide_SOURCES = %D%/test_guide.c %D%/support.h
 nodist_test_guide_SOURCES = %D%/guide_policy.c

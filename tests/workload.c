@@ -126,7 +126,9 @@ void test_workload_set_caps(struct test_workload *workload)
 	struct kv_engine_config *config = &workload->config;
 
 	for (uint32_t g = 0; g < config->groups; g++) {
-		uint64_t reach = config->group[g].window - 1 + config->max_num_batched_tokens;
+		bool whole = config->step_order == KV_STEPS_PREFILL_FIRST && !config->enable_chunked_prefill;
+		uint64_t reach = whole ? config->max_model_len :
+		                         config->group[g].window - 1 + config->max_num_batched_tokens;
 
 		config->admission_cap[g] = UINT64_MAX;
 		if (config->group[g].kind == KV_GROUP_SLIDING_WINDOW)

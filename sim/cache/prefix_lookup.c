@@ -137,7 +137,7 @@ void kv_prefix_lookup(struct kv_cache *cache, const struct kv_engine_config *con
 	bool windows = false, full = false;
 
 	hit->blocks = limit;
-	hit->evictable = 0;
+	hit->evictable = hit->evictable_windowed = 0;
 	for (uint32_t g = 0; g < config->groups; g++) {
 		hit->from[g] = 0;
 		windows |= !is_full(config, g);
@@ -148,6 +148,10 @@ void kv_prefix_lookup(struct kv_cache *cache, const struct kv_engine_config *con
 	hit->full_blocks = full ? hit->blocks : 0;
 	if (windows)
 		fit_windows(cache, config, path, hit);
-	for (uint32_t g = 0; g < config->groups; g++)
-		hit->evictable += kv_path_evictable(cache, g, path, hit->from[g], hit->blocks);
+	for (uint32_t g = 0; g < config->groups; g++) {
+		uint64_t evictable = kv_path_evictable(cache, g, path, hit->from[g], hit->blocks);
+
+		hit->evictable += evictable;
+		hit->evictable_windowed += is_full(config, g) ? 0 : evictable;
+	}
 }

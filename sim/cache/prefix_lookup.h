@@ -9,7 +9,8 @@ struct kv_hit {
 	uint32_t blocks;               /* accepted by all groups */
 	uint32_t full_blocks;          /* matched by the full-attention groups alone; = blocks if there are none */
 	uint32_t from[KV_MAX_GROUPS];  /* a windowed group pins [from, blocks) only */
-	uint64_t evictable;            /* of the blocks it would pin, all groups */
+	uint64_t evictable;            /* of the blocks it would pin, all groups ... */
+	uint64_t evictable_windowed;   /* ... and of those of windowed groups */
 	bool recomputes;               /* trees only: the next block is there too, and ends with the last token */
 };
 

@@ -337,6 +337,14 @@ void kv_deployment_note_run(struct kv_deployment *deployment)
 	kv_latency_trust_run(deployment->config.latency, &deployment->warnings);
 }
 
+/* Most tokens of a prompt that a step may compute. */
+static uint64_t longest_piece(const struct kv_scenario *s)
+{
+	if (s->engine.step_order == KV_STEPS_PREFILL_FIRST && !s->engine.enable_chunked_prefill)
+		return s->engine.max_model_len;
+	return s->engine.max_num_batched_tokens;
+}
+
 static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
 {
 	const struct kv_layout *layout = &d->budget.layout;
@@ -351,8 +359,7 @@ static void fill_config(struct kv_deployment *d, const struct kv_scenario *s)
 		c->admission_cap[g] = UINT64_MAX;
 		if (layout->group[g].window > 0)
 			c->admission_cap[g] = kv_group_request_blocks(layout, &layout->group[g],
-			                                              s->engine.max_model_len,
-			                                              s->engine.max_num_batched_tokens);
+			                                              s->engine.max_model_len, longest_piece(s));
 	}
 	c->max_num_seqs = (uint32_t)s->engine.max_num_seqs;
 	c->step_order = s->engine.step_order;

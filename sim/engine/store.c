@@ -38,6 +38,21 @@ void kv_store_uncount_waste(struct kv_engine *engine, struct kv_live *live)
 
 /* --- admission --------------------------------------------------------------------------------------------------- */
 
+/* Those that a request has held longest. */
+static uint64_t own_blocks(struct kv_cache *cache, uint32_t id, uint32_t group)
+{
+	const struct kv_table *table = kv_table_of(cache, id, group);
+	uint64_t own = table->blocks - table->trimmed;
+
+	for (uint32_t h = table->first_hold; h != KV_NONE; h = cache->hold[h].next) {
+		const struct kv_extent *extent = &cache->extent[cache->hold[h].extent];
+
+		if (extent->first_hold != h)
+			own -= extent->hi - extent->lo;
+	}
+	return own;
+}
+
 static uint64_t running_growth(struct kv_engine *engine)
 {
 	uint64_t growth = engine->committed_blocks - engine->table_blocks;
@@ -47,12 +62,11 @@ static uint64_t running_growth(struct kv_engine *engine)
 	for (uint32_t i = 0; i < engine->running_length; i++)
 		for (uint32_t g = 0; g < engine->config->groups && engine->running[i] != KV_NONE; g++) {
 			uint32_t id = engine->running[i];
-			const struct kv_table *table = kv_table_of(&engine->cache, id, g);
 			uint64_t most = kv_min(engine->config->admission_cap[g],
 			                       kv_tables_blocks_for(engine, engine->live[id].max_total));
 
 			if (kv_tables_windowed(engine, g))
-				growth += kv_sub_floor(most, table->blocks - table->trimmed);
+				growth += kv_sub_floor(most, own_blocks(&engine->cache, id, g));
 		}
 	return growth;
 }
@@ -114,12 +128,27 @@ bool kv_store_is_impossible(const struct kv_engine *engine, const struct kv_live
 	return !admission_admits(engine, live, &view);
 }
 
+/* A block of a window that another request holds, too, does not become free when this one has passed it: it counts for
+ * the one that has held it longest. So what is hit of such blocks saves nothing in the end. */
+static uint64_t most_needed(const struct kv_engine *engine, const struct kv_live *live, const struct kv_hit *hit)
+{
+	uint64_t need = engine->store->need(engine, live, live->max_total, hit) - hit->evictable_windowed;
+
+	for (uint32_t g = 0; g < engine->config->groups; g++) {
+		uint64_t most = kv_min(engine->config->admission_cap[g], kv_tables_blocks_for(engine, live->max_total));
+
+		if (kv_tables_windowed(engine, g))
+			need += most - kv_sub_floor(most, hit->blocks);
+	}
+	return need;
+}
+
 bool kv_store_fits(struct kv_engine *engine, uint32_t id, const struct kv_fit *fit)
 {
 	const struct kv_live *live = &engine->live[id];
 	struct kv_admission_view view = {
 		.need_whole = engine->store->need(engine, live, live->prompt + live->generated, &fit->hit),
-		.need_full = engine->store->need(engine, live, live->max_total, &fit->hit),
+		.need_full = most_needed(engine, live, &fit->hit),
 		.free_blocks = kv_cache_free_blocks(&engine->cache),
 		.watermark = engine->running_count > 0 ? engine->config->watermark_blocks : 0,
 		.running_growth = running_growth(engine),

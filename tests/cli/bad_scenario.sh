@@ -78,6 +78,10 @@ wrong 'pool too small for one request' 64 'one request of max_model_len 131072 t
 wrong 'contradiction' 64 '--set: engine.scheduler_reserve_full_isl=true asks for policies.admission=prompt-fits, but '\
 'policies.admission=greedy is given (--admission): leave one of them out' --admission greedy \
 	--set engine.scheduler_reserve_full_isl=true
+wrong 'parts of blocks of a contiguous piece' 64 'allocation contiguous-pow2 does not go with prefix partial-block: a contiguous '\
+'piece belongs to one request and cannot share blocks with another: add --no-enable-prefix-caching' \
+	--allocation contiguous-pow2 --prefix partial-block
+wrong 'a parameter out of range' 64 '--eviction: s3-fifo,small: 2 is out of range: 0 to 1 is allowed' --eviction s3-fifo,small=2
 wrong 'policies that do not go together' 64 'allocation contiguous-max does not go with prefix block-hash: a contiguous piece '\
 'belongs to one request and cannot share blocks with another: add --no-enable-prefix-caching' --allocation contiguous-max
 wrong 'a model that cannot be run' 64 'jamba-v0.1 has layers of kind state, which run does not simulate: it runs models with '\

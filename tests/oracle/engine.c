@@ -324,9 +324,39 @@ static uint64_t gate_need(const struct oracle_engine *engine, const struct oracl
 	return need;
 }
 
+/* Free blocks that it takes until it has all that it is allowed, however far it is. A block of a window that another
+ * request holds, too, is not free when this one has passed it, so that it saves nothing. */
+static uint64_t most_needed(const struct oracle_engine *engine, const struct oracle_request *request,
+                            const struct lookup *lookup)
+{
+	uint64_t need = gate_need(engine, request, lookup, request->max_total_tokens);
+
+	for (uint32_t g = 0; g < engine->config->groups && !is_contiguous(engine); g++) {
+		uint64_t most = capped_blocks(engine, g, request->max_total_tokens);
+
+		if (is_windowed(engine, g))
+			need += most - admission_need(engine, lookup, g, most);
+	}
+	return need;
+}
+
 uint64_t oracle_blocks_whole(const struct oracle_engine *engine, const struct oracle_request *request)
 {
 	return gate_need(engine, request, &(struct lookup){0}, final_tokens(request));
+}
+
+/* Those that it has held longest of all that hold them. */
+static uint64_t own_blocks(const struct oracle_request *request, uint32_t group)
+{
+	const struct oracle_list *slots = &request->table[group].slots;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct oracle_block *block = slots->items[i];
+
+		count += block != NULL && block->holders.items[0] == request;
+	}
+	return count;
 }
 
 static uint64_t growth_of_running(const struct oracle_engine *engine)
@@ -340,7 +370,8 @@ static uint64_t growth_of_running(const struct oracle_engine *engine)
 
 		for (uint32_t g = 0; g < engine->config->groups; g++)
 			growth += kv_sub_floor(capped_blocks(engine, g, request->max_total_tokens),
-			                       live_blocks(&request->table[g]) + request->pages);
+			                       (is_windowed(engine, g) ? own_blocks(request, g) :
+			                                                 live_blocks(&request->table[g])) + request->pages);
 	}
 	return growth;
 }
@@ -394,7 +425,7 @@ static enum kv_verdict ask_admission(const struct oracle_engine *engine, const s
 	struct kv_admission_view view = {
 		.request = view_of(request, use->policy),
 		.need_whole = gate_need(engine, request, lookup, known_tokens(request)),
-		.need_full = gate_need(engine, request, lookup, request->max_total_tokens),
+		.need_full = most_needed(engine, request, lookup),
 		.free_blocks = free,
 		.watermark = watermark,
 		.running_growth = growth,
