@@ -1327,9 +1327,9 @@ static void retract(struct oracle_engine *engine)
 	}
 }
 
-static void schedule_decodes(struct oracle_engine *engine)
+/* preemptions: when the step began. */
+static void schedule_decodes(struct oracle_engine *engine, uint64_t preemptions)
 {
-	uint64_t preemptions = engine->state.preemptions;
 	uint64_t budget;
 
 	engine->unit = 1;
@@ -1360,7 +1360,7 @@ static void schedule_prefill_first(struct oracle_engine *engine)
 		engine->full_reason = engine->reason;
 	}
 	if (!anybody_scheduled(engine))
-		schedule_decodes(engine);
+		schedule_decodes(engine, preemptions);
 }
 
 static bool anybody_given_up(const struct oracle_engine *engine)
