@@ -432,12 +432,16 @@ static int run_source(struct simulation *sim, struct kv_source *source, struct k
 static int fail_warm_up(const struct simulation *sim, struct kv_error *err)
 {
 	const struct kv_live *live = &sim->engine.live[sim->stopped_by];
-	char name[32];
+	uint64_t needed = kv_store_blocks_alone(&sim->engine, live), usable = sim->engine.config->usable_blocks;
+	char made[32];
+	const char *name = live->id[0] != '\0' ? live->id : made;
 
-	snprintf(name, sizeof name, "r%" PRIu64, live->index);
+	snprintf(made, sizeof made, "r%" PRIu64, live->index);
+	if (needed <= usable)
+		return kv_fail(err, KV_EXIT_DATA, "the warm-up never ends: request '%s' is never let in, though its %" PRIu64
+		               " blocks fit the pool of %" PRIu64, name, needed, usable);
 	return kv_fail(err, KV_EXIT_DATA, "the warm-up never ends: request '%s' cannot run; it needs %" PRIu64
-	               " blocks alone, and the pool has %" PRIu64, live->id[0] != '\0' ? live->id : name,
-	               kv_store_blocks_alone(&sim->engine, live), sim->engine.config->usable_blocks);
+	               " blocks alone, and the pool has %" PRIu64, name, needed, usable);
 }
 
 static void ignore_miss(void *self, const struct kv_miss *miss)

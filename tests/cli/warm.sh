@@ -119,6 +119,10 @@ printf 'arrival_s,prompt,output_tokens\n0,a:2900,400\n' >"$scratch/huge.csv"
 run run --trace main.csv --warm huge.csv --model llama-3.1-8b --latency fixed:10ms --engine vllm-0.11 \
 	--num-gpu-blocks-override 101 --max-model-len 9000
 expect_line 'a warm-up that never ends' 65 "request 'r0' cannot run; it needs"
+run run --trace main.csv --warm huge.csv --model llama-3.1-8b --latency fixed:10ms --max-model-len 9000 \
+	--no-enable-chunked-prefill --max-num-batched-tokens 2000 --num-gpu-blocks-override 1001
+expect_line 'or never begins, for another reason than the pool' 65 \
+	"request 'r0' is never let in, though its 207 blocks fit the pool of 1000"
 run run --trace - --warm - $tiny <"$scratch/main.csv"
 expect_line 'two traces on one input' 64 '--trace and --warm cannot both be standard input'
 run run --trace main.csv --warm warm.csv --set workload.warm_rows=x $tiny
