@@ -429,6 +429,27 @@ static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *
 		kv_remark(&d->assumptions, "%s: %s", d->hardware->name, d->hardware->assumed[i]);
 }
 
+/* A file's policies stay when an option or a variant chooses another profile, which then is not what its name says. */
+static void tell_kept_policies(struct kv_deployment *d, const struct kv_scenario *s)
+{
+	const struct kv_node *policies = d->profile->policies;
+
+	if (kv_scenario_setting(s, "engine.profile")->origin <= KV_BY_FILE)
+		return;
+	for (size_t i = 0; i < policies->children; i++) {
+		const char *kind = policies->child[i].key, *its_own = policies->child[i].text;
+		const struct kv_setting *setting;
+		char path[64];
+
+		snprintf(path, sizeof path, "policies.%s", kind);
+		setting = kv_scenario_setting(s, path);
+		if (setting->origin == KV_BY_FILE && setting->text != NULL && its_own != NULL &&
+		    strcmp(setting->text, its_own) != 0)
+			kv_remark(&d->warnings, "%s sets %s %s, which stays: profile %s has %s", setting->source, kind,
+			          setting->text, d->profile->name, its_own);
+	}
+}
+
 static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
 {
 	if (plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
@@ -441,6 +462,7 @@ static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error
 	if (d->profile->approximate != NULL)
 		kv_remark(&d->warnings, "profile %s is approximate: %s", d->profile->name, d->profile->approximate);
 	tell_assumptions(d, s);
+	tell_kept_policies(d, s);
 	tell_allowed(d, s);
 	return 0;
 }

@@ -36,4 +36,17 @@ for engine in orca-oracle orca-pow2; do
 	report "$(grep -q 'This run is an oracle' "$scratch/$engine"; echo $?)" "$engine says that it knows the future"
 done
 
+printf 'workload: {trace: two.csv}\nengine: {profile: vllm-2026-08}\npolicies: {admission: greedy, eviction: lru}\n' \
+	>"$scratch/greedy.yaml"
+two='--model llama-3.1-8b --latency fixed:10ms --max-model-len 90 --num-gpu-blocks-override 20 --scenario greedy.yaml --force --out kept'
+kept='warning: greedy.yaml:3 sets admission greedy, which stays: profile trtllm-guaranteed-no-evict has no-evict'
+run run $two --engine trtllm-guaranteed-no-evict
+expect_line 'a policy of the file stays where an option changes the profile, and the run says so' 0 "$kept"
+report "$(! grep -q 'sets eviction lru' "$scratch/out"; echo $?)" 'but not where the profile has the same'
+run run $two
+report "$([ "$status" -eq 0 ] && ! grep -q 'which stays' "$scratch/out"; echo $?)" 'nor where the file chooses both'
+run compare $two --quiet --variant vllm --variant trt:engine.profile=trtllm-guaranteed-no-evict
+report "$(grep -q 'greedy.yaml:3 sets admission greedy, which stays' "$scratch/kept/comparison.json"; echo $?)" \
+	'a variant that changes the profile says so too'
+
 finish
