@@ -21,6 +21,7 @@ void kv_compared_run_fini(struct kv_compared_run *run)
 	tdestroy(run->tenant_tree, free);
 	free(run->request);
 	free(run->settings);
+	free(run->engine_profile);
 	kv_remarks_fini(&run->warnings);
 }
 
@@ -158,6 +159,7 @@ int kv_compared_run_read_summary(struct kv_compared_run *run, const char *path, 
 
 	if (root == NULL)
 		return -1;
+	run->engine_profile = kv_strdup(json_string_value(json_object_get(ours, "engine_profile")));
 	run->duration_s = number(root, "duration");
 	run->request_throughput = number(root, "request_throughput");
 	run->output_throughput = number(root, "output_throughput");

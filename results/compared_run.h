@@ -33,6 +33,7 @@ struct kv_compared_run {
 	kv_time warmup;           /* requests that arrive earlier are left out */
 
 	/* from summary.json, warm-up left out */
+	char *engine_profile;
 	double duration_s, request_throughput, output_throughput, total_throughput;
 	double mean_pinned, peak_pinned, mean_cached, mean_running, usable_blocks;
 	double evicted_slots;     /* not blocks, which may differ in size */

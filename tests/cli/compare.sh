@@ -34,6 +34,10 @@ compare --variant base --variant fifo:eviction=fifo --write requests --out few-f
 expect_line 'a comparison needs no file but makes those that it reads' 0 '## fifo against base'
 compare --variant base --variant approximate:profile=sglang-2026-07 --out warned
 expect_line 'what a run warned of stands below' 0 '- approximate: profile sglang-2026-07 is approximate'
+expect_line 'and that profiles are more than policies' 0 \
+	'- approximate: profiles sglang-2026-07 and vllm-2026-08 differ in more than policies'
+report "$(! grep -q 'differ in more than policies' "$scratch/a/comparison.json"; echo $?)" \
+	'which variants of one profile do not'
 printf 'base:\ngreedy:\n  policies: {admission: greedy}\n' >"$scratch/v.yaml"
 compare --variants v.yaml --out c --json
 expect_line 'variants from a file' 0 '"settings": "policies.admission=greedy"'
