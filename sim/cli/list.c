@@ -255,6 +255,15 @@ static void print_table(struct kv_output *out, const json_t *rows)
 	}
 }
 
+static json_t *time_range(const struct kv_param *p)
+{
+	char low[KV_QUANTITY_MAX], high[KV_QUANTITY_MAX];
+
+	kv_format_time((kv_time)p->minimum, low);
+	return p->maximum >= (double)KV_TIME_MAX ? json_sprintf("%s or more", low) :
+	                                           json_sprintf("%s to %s", low, kv_format_time((kv_time)p->maximum, high));
+}
+
 static json_t *param_range(const struct kv_param *p)
 {
 	char low[KV_QUANTITY_MAX], high[KV_QUANTITY_MAX];
@@ -266,6 +275,8 @@ static json_t *param_range(const struct kv_param *p)
 		return json_string(p->unit);
 	case KV_PARAM_TEXT:
 		return json_string("text");
+	case KV_PARAM_TIME:
+		return time_range(p);
 	default:
 		return json_sprintf("%s to %s", kv_format_double(p->minimum, low), kv_format_double(p->maximum, high));
 	}

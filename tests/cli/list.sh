@@ -47,6 +47,8 @@ oracle      no
 parameters  none
 END
 
+run list policies ttl
+expect_line 'times of its parameters have their units' 0 'ttl   1ns or more        300s'
 run list policies clock
 expect_line 'an unknown policy lists the valid ones' 64 "unknown policy 'clock': valid are paged, contiguous-max"
 
