@@ -3,7 +3,9 @@
 #include "sim/cli/trace.h"
 
 #include <argp.h>
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,7 +55,7 @@ static const struct argp_option options[] = {
 	{ .name = "blocks",
 	  .key = OPTION_BLOCKS,
 	  .arg = "N,...",
-	  .doc = "Sizes of the pool, in blocks; may be repeated" },
+	  .doc = "Sizes of the pool, in blocks (with --prefix radix in pages, whose default is one token); may be repeated" },
 	{ .name = "eviction",
 	  .key = OPTION_EVICTION,
 	  .arg = "NAME[,param=value...]",
@@ -206,12 +208,22 @@ static double share(uint64_t part, uint64_t whole)
 	return whole == 0 ? 0 : (double)part / (double)whole;
 }
 
-static void print_rows(struct kv_output *out, const struct row *rows, size_t count)
+/* What a pool is counted in. */
+static const char *unit_of(const struct arguments *a)
 {
+	return a->page > 0 ? "Pages" : a->anywhere ? "Pieces" : "Blocks";
+}
+
+static void print_rows(struct kv_output *out, const struct arguments *a, const struct row *rows, size_t count)
+{
+	const char *unit = unit_of(a);
+	char evicted[32];
+
+	snprintf(evicted, sizeof evicted, "evicted %c%s", tolower(unit[0]), unit + 1);
 	kv_output_printf(out, "\n%-24s%10s  %15s%8s%15s%15s  %15s%8s%15s\n", "", "", "whole trace:", "", "", "",
 	                 "second half:", "", "");
-	kv_output_printf(out, "%-24s%10s  %15s%8s%15s%15s  %15s%8s%15s\n", "Eviction", "Blocks", "hit tokens", "%",
-	                 "evicted tokens", "blocks", "hit tokens", "%", "evicted blocks");
+	kv_output_printf(out, "%-24s%10s  %15s%8s%15s%15s  %15s%8s%15s\n", "Eviction", unit, "hit tokens", "%",
+	                 "evicted tokens", strchr(evicted, ' ') + 1, "hit tokens", "%", evicted);
 	for (size_t i = 0; i < count; i++) {
 		const struct kv_replay_sums *whole = &rows[i].result.whole;
 		const struct kv_replay_sums *half = &rows[i].result.second_half;
@@ -229,13 +241,12 @@ static void print_rows(struct kv_output *out, const struct row *rows, size_t cou
 static void print_form(struct kv_output *out, const struct arguments *a, uint64_t blocks, uint32_t different)
 {
 	if (a->page > 0) {
-		kv_trace_file_print_text(out, "Pages", "%" PRIu64 " of %" PRIu32 " token%s", blocks, a->page,
+		kv_trace_file_print_text(out, unit_of(a), "%" PRIu64 " of %" PRIu32 " token%s", blocks, a->page,
 		                         a->page == 1 ? "" : "s");
 		kv_trace_file_print_text(out, "Unit of eviction", "leaf of a radix tree, as a whole");
 		return;
 	}
-	kv_trace_file_print_text(out, a->anywhere ? "Pieces" : "Blocks", "%" PRIu64 ", %" PRIu32 " different", blocks,
-	                         different);
+	kv_trace_file_print_text(out, unit_of(a), "%" PRIu64 ", %" PRIu32 " different", blocks, different);
 	if (a->anywhere) {
 		kv_trace_file_print_text(out, "Upper bound", "equal pieces count as hit wherever they stand, which no engine "
 		                         "reaches");
@@ -267,7 +278,7 @@ static void print_text(struct kv_output *out, const struct arguments *a, struct 
 	print_form(out, a, whole->blocks, prompts->blocks.nodes);
 	if (!kv_trace_has_prefix_identity(file))
 		kv_output_text(out, "The trace does not say what prompts share: nothing can be hit.\n");
-	print_rows(out, rows, count);
+	print_rows(out, a, rows, count);
 }
 
 static json_t *sums_json(const struct kv_replay_sums *sums)

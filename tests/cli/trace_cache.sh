@@ -30,7 +30,7 @@ Pages                   100 of 1 token
 Unit of eviction        leaf of a radix tree, as a whole
 
                                        whole trace:                                           second half:                       
-Eviction                    Blocks       hit tokens       % evicted tokens         blocks       hit tokens       % evicted blocks
+Eviction                     Pages       hit tokens       % evicted tokens          pages       hit tokens       %  evicted pages
 lru                             40                0    0.00             80             80                0    0.00             48
 lru                             52               48   48.00              0              0               48   92.31              0
 END
@@ -116,7 +116,7 @@ Pieces                  8, 4 different
 Upper bound             equal pieces count as hit wherever they stand, which no engine reaches
 
                                        whole trace:                                           second half:                       
-Eviction                    Blocks       hit tokens       % evicted tokens         blocks       hit tokens       % evicted blocks
+Eviction                    Pieces       hit tokens       % evicted tokens         pieces       hit tokens       % evicted pieces
 lru                              9               52   50.00              0              0               52  100.00              0
 END
 run trace cache swapped.csv --blocks 9 --prefix position-independent,piece=8 --json
