@@ -28,6 +28,7 @@
 struct topic {
 	const char *name;
 	json_t *(*rows)(struct kv_error *err);
+	json_t *(*named)(const char *name, struct kv_error *err);  /* all about one; NULL = its row is all */
 };
 
 /* What the layers keep: the kinds of KV groups, each once. */
@@ -202,13 +203,7 @@ static json_t *key_rows(struct kv_error *err)
 	return rows;
 }
 
-static const struct topic topics[] = {
-	{ "models", model_rows },     { "hardware", hardware_rows }, { "engines", engine_rows },
-	{ "policies", policy_rows },  { "formats", format_rows },    { "presets", preset_rows },
-	{ "keys", key_rows },
-};
-
-enum { TOPICS = sizeof topics / sizeof topics[0], COLUMNS_MAX = 8 };
+enum { COLUMNS_MAX = 8 };
 
 static void column_widths(const json_t *rows, size_t widths[COLUMNS_MAX])
 {
@@ -365,6 +360,42 @@ static json_t *policies_named(const char *name, struct kv_error *err)
 	return NULL;
 }
 
+/* A profile as its file has it: the policies, defaults and switches that it bundles, with their reasons. */
+static json_t *engine_named(const char *name, struct kv_error *err)
+{
+	const char *names[64];
+	size_t count = 0;
+
+	for (const struct kv_profile *p = kv_profile_next("engines", NULL); p != NULL && count < 64;
+	     p = kv_profile_next("engines", p)) {
+		names[count++] = p->name;
+		if (strcmp(p->name, name) == 0)
+			return json_pack("[{ss ss}]", "name", p->name, "text", p->text);
+	}
+	kv_fail_unknown(err, KV_EXIT_USAGE, "engine profile", name, names, count);
+	return NULL;
+}
+
+static const struct topic topics[] = {
+	{ "models", model_rows, NULL },
+	{ "hardware", hardware_rows, NULL },
+	{ "engines", engine_rows, engine_named },
+	{ "policies", policy_rows, policies_named },
+	{ "formats", format_rows, format_named },
+	{ "presets", preset_rows, NULL },
+	{ "keys", key_rows, NULL },
+};
+
+enum { TOPICS = sizeof topics / sizeof topics[0] };
+
+static const struct topic *find_topic(const char *name)
+{
+	for (int i = 0; i < TOPICS; i++)
+		if (strcmp(topics[i].name, name) == 0)
+			return &topics[i];
+	return NULL;
+}
+
 struct arguments {
 	const char *topic, *name;
 	bool json;
@@ -381,8 +412,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0)
 			arguments->topic = value;
-		else if (state->arg_num == 1 &&
-		         (strcmp(arguments->topic, "policies") == 0 || strcmp(arguments->topic, "formats") == 0))
+		else if (state->arg_num == 1 && find_topic(arguments->topic) != NULL &&
+		         find_topic(arguments->topic)->named != NULL)
 			arguments->name = value;
 		else
 			argp_error(state, "unexpected argument '%s'", value);
@@ -410,8 +441,13 @@ static int print(json_t *rows, const struct arguments *arguments, struct kv_erro
 		json_t *details;
 
 		json_array_foreach(rows, i, details) {
+			const char *file = json_string_value(json_object_get(details, "text"));
+
 			kv_output_text(out, i ? "\n" : "");
-			print_details(out, details);
+			if (file != NULL)
+				kv_output_text(out, file);
+			else
+				print_details(out, details);
 		}
 	} else {
 		print_table(out, rows);
@@ -423,16 +459,13 @@ static int print(json_t *rows, const struct arguments *arguments, struct kv_erro
 
 static json_t *find_rows(const struct arguments *arguments, struct kv_error *err)
 {
+	const struct topic *topic = find_topic(arguments->topic);
 	const char *names[TOPICS];
 
-	if (arguments->name != NULL)
-		return strcmp(arguments->topic, "policies") == 0 ? policies_named(arguments->name, err) :
-		                                                   format_named(arguments->name, err);
-	for (int i = 0; i < TOPICS; i++) {
+	if (topic != NULL)
+		return arguments->name != NULL ? topic->named(arguments->name, err) : topic->rows(err);
+	for (int i = 0; i < TOPICS; i++)
 		names[i] = topics[i].name;
-		if (strcmp(topics[i].name, arguments->topic) == 0)
-			return topics[i].rows(err);
-	}
 	kv_fail_unknown(err, KV_EXIT_USAGE, "topic", arguments->topic, names, TOPICS);
 	return NULL;
 }
@@ -445,8 +478,8 @@ int kv_cli_list(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
-		.args_doc = "models\nhardware\nengines\npolicies [NAME]\nformats [NAME]\npresets\nkeys",
-		.doc = "Lists the names that a scenario may use; with NAME, all about one policy or format."
+		.args_doc = "models\nhardware\nengines [NAME]\npolicies [NAME]\nformats [NAME]\npresets\nkeys",
+		.doc = "Lists the names that a scenario may use; with NAME, all about one engine profile, policy or format."
 	};
 	struct arguments arguments = { 0 };
 	struct kv_error err;

@@ -21,6 +21,13 @@ vllm-0.5                    vLLM 0.4 and 0.5 of 2024 (step times only)
 vllm-2026-08                vLLM, main branch of 2026-08-17
 END
 
+run list engines trtllm-guaranteed-no-evict
+expect_line 'one profile with the policies that it bundles' 0 '  admission: no-evict'
+run list engines trtllm
+expect_line 'an unknown profile' 64 "unknown engine profile 'trtllm'"
+run list models llama-3.1-8b
+expect_line 'topics without details take no name' 64 "unexpected argument 'llama-3.1-8b'"
+
 run list models
 for model in llama-3.1-8b llama-3.1-70b gemma-3-27b deepseek-v3 gpt-oss-120b; do
 	expect_line "models: $model" 0 "$model"
