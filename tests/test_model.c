@@ -139,6 +139,16 @@ static const struct {
 	{LLAMA(KV2 ", \"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\", \"full_attention\"]"),
 	 "sliding_window", "missing"},
 	{LLAMA(KV2 ", \"quantization_config\": {\"quant_method\": \"hqq\"}"), "quant_method", "known are"},
+	{LLAMA(KV2 ", \"quantization_config\": 7"), "quantization_config", "must be an object"},
+	{LLAMA(KV2 ", \"quantization_config\": {\"quant_method\": \"fp8\", \"weight_block_size\": [128]}"),
+	 "weight_block_size", "two whole numbers"},
+	{"{\"model_type\": \"llama\", \"num_hidden_layers\": 4, \"hidden_size\": 512, \"num_attention_heads\": 8, "
+	 "\"num_key_value_heads\": 2, \"vocab_size\": 1000}", "\"intermediate_size\"", "missing"},
+	{"{\"model_type\": \"gpt2\", \"n_layer\": 4, \"n_embd\": 512, \"n_head\": \"8\"}", "\"n_head\"", "\"8\""},
+	{"{\"model_type\": \"llava\", \"text_config\": 7}", "text_config", "must be an object"},
+	{"{\"model_type\": \"llava\", \"text_config\": {\"text_config\": {}}}", "text_config", "another"},
+	{"{\"model_type\": \"mamba\", \"num_hidden_layers\": 64, \"hidden_size\": 2560, \"state_size\": 16}",
+	 "num_attention_heads", "recurrent layers alone"},
 	{OTHER("qwen3", "\"max_position_embeddings\": 100"), "head_dim", "add head_dim"},
 	{OTHER("something", "\"max_position_embeddings\": 100"), "head_dim", "add head_dim"},
 	{OTHER("something", HD64 ", \"sliding_window\": 128"), "sliding_window", "layer_types"},
@@ -219,6 +229,24 @@ START_TEST(a_nested_text_config_is_found)
 	ck_assert_int_eq(m->dtype, KV_DTYPE_F16);
 	ck_assert(m->tied_embeddings);
 	ck_assert(notes_mention(m, "text part"));
+	kv_model_free(m);
+}
+END_TEST
+
+/* google/gemma-3-4b-it says no more of its attention than this; the rest is Gemma3TextConfig's. */
+START_TEST(what_a_published_config_leaves_to_its_class_is_filled_in_and_said)
+{
+	struct kv_model *m = parse("{\"model_type\": \"gemma3\", \"torch_dtype\": \"bfloat16\", \"text_config\": "
+	                           "{\"hidden_size\": 2560, \"intermediate_size\": 10240, \"model_type\": \"gemma3_text\", "
+	                           "\"num_hidden_layers\": 34, \"sliding_window\": 1024}}");
+
+	ck_assert_uint_eq(m->q_heads, 8);
+	ck_assert_uint_eq(m->kv_heads, 4);
+	ck_assert_uint_eq(m->head_dim, 256);
+	ck_assert_uint_eq(m->vocab, 262208);
+	ck_assert_uint_eq(m->max_position, 131072);
+	ck_assert(notes_mention(m, "num_attention_heads is missing: 8 assumed"));
+	ck_assert(notes_mention(m, "max_position_embeddings is missing: 131072 assumed"));
 	kv_model_free(m);
 }
 END_TEST
@@ -322,6 +350,7 @@ int main(void)
 	tcase_add_test(tc, missing_kv_heads_are_said);
 	tcase_add_test(tc, an_unknown_class_is_taken_at_its_word_and_said);
 	tcase_add_test(tc, a_nested_text_config_is_found);
+	tcase_add_test(tc, what_a_published_config_leaves_to_its_class_is_filled_in_and_said);
 	tcase_add_loop_test(tc, windows_and_states_follow_the_rule_of_the_family, 0, sizeof windows / sizeof *windows);
 	tcase_add_test(tc, experts_sit_where_the_config_says);
 	tcase_add_test(tc, late_layers_can_share_keys_and_values);

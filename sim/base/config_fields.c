@@ -22,20 +22,28 @@ static json_t *lookup(json_t *object, const char *name, size_t length)
 	return json_is_null(value) ? NULL : value;
 }
 
-json_t *kv_field(const struct kv_fields *f, const char *names)
+/* Moves *names to the one that the file has. */
+static json_t *find(const struct kv_fields *f, const char **names)
 {
 	json_t *const places[] = {f->object, f->outer};
 
 	for (int i = 0; i < 2; i++)
-		for (const char *name = names; *name; name += *name == '|') {
+		for (const char *name = *names; *name; name += *name == '|') {
 			size_t length = strcspn(name, "|");
 			json_t *value = lookup(places[i], name, length);
 
-			if (value)
+			if (value) {
+				*names = name;
 				return value;
+			}
 			name += length;
 		}
 	return NULL;
+}
+
+json_t *kv_field(const struct kv_fields *f, const char *names)
+{
+	return find(f, &names);
 }
 
 void kv_field_fail(struct kv_fields *f, const char *names, const char *format, ...)
@@ -63,7 +71,7 @@ static void fail_found(struct kv_fields *f, const char *names, const json_t *val
 
 uint32_t kv_field_count(struct kv_fields *f, const char *names, uint32_t minimum, uint32_t maximum, uint32_t fallback)
 {
-	const json_t *value = kv_field(f, names);
+	const json_t *value = find(f, &names);
 	char allowed[64];
 
 	if (f->failed)
@@ -83,7 +91,7 @@ uint32_t kv_field_count(struct kv_fields *f, const char *names, uint32_t minimum
 
 bool kv_field_bool(struct kv_fields *f, const char *names, bool fallback)
 {
-	const json_t *value = kv_field(f, names);
+	const json_t *value = find(f, &names);
 
 	if (!value || f->failed)
 		return fallback;
@@ -94,7 +102,7 @@ bool kv_field_bool(struct kv_fields *f, const char *names, bool fallback)
 
 const char *kv_field_text(struct kv_fields *f, const char *names, const char *fallback)
 {
-	const json_t *value = kv_field(f, names);
+	const json_t *value = find(f, &names);
 
 	if (!value || f->failed)
 		return fallback;
@@ -107,7 +115,7 @@ const char *kv_field_text(struct kv_fields *f, const char *names, const char *fa
 
 json_t *kv_field_list(struct kv_fields *f, const char *names, size_t size)
 {
-	json_t *value = kv_field(f, names);
+	json_t *value = find(f, &names);
 
 	if (!value || f->failed)
 		return NULL;

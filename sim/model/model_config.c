@@ -40,11 +40,23 @@ static void read_identity(struct kv_model_reader *r, json_t *root)
 	}
 }
 
+/* A count that the class supplies (0 = it does not) where the config says nothing; else as kv_field_count. */
+static uint32_t count_or_class(struct kv_model_reader *r, const char *names, uint32_t maximum, uint32_t by_class,
+                               uint32_t fallback)
+{
+	if (by_class == 0 || kv_field(&r->f, names))
+		return kv_field_count(&r->f, names, 1, maximum, fallback);
+	kv_model_note(r->model, "%.*s is missing: %u assumed, the default of the model's class", (int)strcspn(names, "|"),
+	              names, by_class);
+	return by_class;
+}
+
 static void read_head_dim(struct kv_model_reader *r)
 {
 	struct kv_model *m = r->model;
 
-	m->head_dim = kv_field_count(&r->f, "head_dim|kv_channels|attention_head_dim", 1, KV_MAX_WIDTH, 0);
+	m->head_dim = count_or_class(r, "head_dim|kv_channels|attention_head_dim", KV_MAX_WIDTH,
+	                             r->family->defaults.head_dim, 0);
 	if (m->head_dim || r->f.failed)
 		return;
 	if (!r->family->head_dim_derived || m->hidden % m->q_heads) {
@@ -66,8 +78,8 @@ static void read_kv_heads(struct kv_model_reader *r)
 
 	if (one)
 		m->kv_heads = 1;
-	else if (kv_field(&r->f, names))
-		m->kv_heads = kv_field_count(&r->f, names, 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	else if (kv_field(&r->f, names) || r->family->defaults.kv_heads)
+		m->kv_heads = count_or_class(r, names, KV_MAX_HEADS, r->family->defaults.kv_heads, KV_FIELD_REQUIRED);
 	else {
 		m->kv_heads = m->q_heads;
 		kv_model_note(m, "num_key_value_heads is missing: %u assumed, one for every query head (multi-head attention)",
@@ -110,11 +122,21 @@ static void read_compressed(struct kv_model_reader *r)
 	read_indexer(r);
 }
 
+static void read_query_heads(struct kv_model_reader *r)
+{
+	static const char names[] = "num_attention_heads|n_head|n_heads";
+
+	if (!kv_field(&r->f, names) && kv_field(&r->f, "state_size|ssm_state_size|mamba_d_state"))
+		kv_field_fail(&r->f, names, "is missing, and there is a state size: a model of recurrent layers alone (model_type "
+		              "\"%s\") has no KV cache to size; models that have attention too are sized", r->model->family);
+	r->model->q_heads = count_or_class(r, names, KV_MAX_HEADS, r->family->defaults.q_heads, KV_FIELD_REQUIRED);
+}
+
 static void read_attention(struct kv_model_reader *r)
 {
 	struct kv_model *m = r->model;
 
-	m->q_heads = kv_field_count(&r->f, "num_attention_heads|n_head|n_heads", 1, KV_MAX_HEADS, KV_FIELD_REQUIRED);
+	read_query_heads(r);
 	read_mla(r);
 	if (r->f.failed)
 		return;
@@ -135,10 +157,12 @@ static void read_ffn_size(struct kv_model_reader *r)
 	struct kv_model *m = r->model;
 	bool all_experts = r->family->layers == KV_LAYERS_COMPRESSED;
 	bool four_times = !strcmp(m->family, "falcon") || !strcmp(m->family, "bloom");
+	const char *names = kv_field(&r->f, "intermediate_size_mlp") ? "intermediate_size_mlp"
+	                    : "intermediate_size|ffn_dim|ffn_hidden_size|n_inner";
 
 	m->ffn_matrices = r->family->ffn_matrices;
-	m->ffn_size = kv_field_count(&r->f, "intermediate_size_mlp|intermediate_size|ffn_dim|ffn_hidden_size|n_inner", 0,
-	                             KV_MAX_WIDTH, four_times ? 4 * m->hidden : all_experts ? 0 : KV_FIELD_REQUIRED);
+	m->ffn_size = kv_field_count(&r->f, names, 0, KV_MAX_WIDTH,
+	                             four_times ? 4 * m->hidden : all_experts ? 0 : KV_FIELD_REQUIRED);
 	if (!strcmp(m->family, "qwen"))
 		m->ffn_size /= 2;  /* its class counts the gate and up projections together */
 }
@@ -279,10 +303,11 @@ static void read_output(struct kv_model_reader *r)
 	struct kv_model *m = r->model;
 	const char *dtype = kv_field_text(&r->f, "torch_dtype|dtype", NULL);
 
-	m->vocab = kv_field_count(&r->f, "vocab_size|padded_vocab_size", 1, KV_MAX_VOCAB, KV_FIELD_REQUIRED);
+	m->vocab = count_or_class(r, "vocab_size|padded_vocab_size", KV_MAX_VOCAB, r->family->defaults.vocab,
+	                          KV_FIELD_REQUIRED);
 	m->draft_vocab = kv_field_count(&r->f, "draft_vocab_size", 1, KV_MAX_VOCAB, 0);
-	m->max_position = kv_field_count(&r->f, "max_position_embeddings|n_positions|seq_length|max_sequence_length|n_ctx", 1,
-	                                 KV_MAX_POSITION, 0);
+	m->max_position = count_or_class(r, "max_position_embeddings|n_positions|seq_length|max_sequence_length|n_ctx",
+	                                 KV_MAX_POSITION, r->family->defaults.max_position, 0);
 	m->tied_embeddings = kv_field_bool(&r->f, "tie_word_embeddings", r->family->tied);
 	if (!kv_field(&r->f, "tie_word_embeddings"))
 		kv_model_note(m, "tie_word_embeddings is missing: %s assumed, %s", r->family->tied ? "true" : "false",
@@ -294,14 +319,34 @@ static void read_output(struct kv_model_reader *r)
 		kv_field_fail(&r->f, "torch_dtype", "is \"%s\": it must be float32, bfloat16 or float16", dtype);
 }
 
-static json_t *text_part(json_t *root)
+/* The part of a multimodal config that describes the language model; NULL = all of it does. */
+static json_t *text_part(json_t *root, struct kv_fields *f)
 {
 	static const char *const names[] = {"text_config", "llm_config", "language_config"};
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (json_is_object(json_object_get(root, names[i])))
-			return json_object_get(root, names[i]);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		json_t *part = json_object_get(root, names[i]);
+
+		if (!part || json_is_null(part))
+			continue;
+		if (!json_is_object(part))
+			kv_field_fail(f, names[i], "must be an object: the config of the language model");
+		else if (json_is_object(json_object_get(part, names[i])))
+			kv_field_fail(f, names[i], "holds another %s: give the inner one as a file of its own", names[i]);
+		return part;
+	}
 	return NULL;
+}
+
+static void read_prediction_layers(struct kv_model_reader *r)
+{
+	static const char names[] = "num_nextn_predict_layers|mtp_num_hidden_layers";
+	uint32_t by_class = r->family->defaults.mtp_layers;
+
+	r->model->mtp_layers = kv_field_count(&r->f, names, 0, KV_MAX_LAYERS, by_class);
+	if (by_class && !kv_field(&r->f, names))
+		kv_model_note(r->model, "num_nextn_predict_layers is missing: %u assumed, the default of the model's class, which "
+		              "counts with speculative decoding only", by_class);
 }
 
 static void read_model(struct kv_model_reader *r, json_t *root)
@@ -313,7 +358,7 @@ static void read_model(struct kv_model_reader *r, json_t *root)
 		kv_model_note(m, "only the text part of a multimodal model is counted");
 	m->layers = kv_field_count(&r->f, "num_hidden_layers|n_layer|n_layers|num_layers", 1, KV_MAX_LAYERS,
 	                           KV_FIELD_REQUIRED);
-	m->mtp_layers = kv_field_count(&r->f, "num_nextn_predict_layers|mtp_num_hidden_layers", 0, KV_MAX_LAYERS, 0);
+	read_prediction_layers(r);
 	m->hidden = kv_field_count(&r->f, "hidden_size|n_embd|n_embed|d_model", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
 	if (!r->f.failed)
 		read_attention(r);
@@ -349,11 +394,12 @@ struct kv_model *kv_model_parse(const char *text, const char *label, struct kv_e
 	}
 	r.model = kv_calloc(1, sizeof *r.model);
 	r.model->name = kv_strdup(label);
-	r.f.object = text_part(root);
+	r.f.object = text_part(root, &r.f);
 	r.f.outer = r.f.object ? root : NULL;
 	if (!r.f.object)
 		r.f.object = root;
-	read_model(&r, root);
+	if (!r.f.failed)
+		read_model(&r, root);
 	json_decref(root);
 	if (r.f.failed) {
 		kv_model_free(r.model);

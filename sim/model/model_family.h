@@ -30,6 +30,11 @@ enum kv_layer_rule {
 	KV_LAYERS_COMPRESSED        /* compress_ratios, or layer_types and compress_rates (DeepSeek-V4) */
 };
 
+/* What the class fills in where its published configs say nothing; 0 = the config must say it. */
+struct kv_class_defaults {
+	uint32_t q_heads, kv_heads, head_dim, vocab, max_position, mtp_layers;
+};
+
 struct kv_family {
 	const char *model_type;
 	bool head_dim_derived;       /* the class computes hidden_size / num_attention_heads where it is missing */
@@ -38,6 +43,7 @@ struct kv_family {
 	bool tied;                   /* tie_word_embeddings where missing */
 	enum kv_layer_rule layers;
 	enum kv_mixer recurrent;     /* what a linear or mamba layer of the family is; KV_MIXER_NONE = it has none */
+	struct kv_class_defaults defaults;
 	struct kv_weight_traits traits;  /* the bias fields are filled from the rules above */
 };
 

@@ -19,7 +19,7 @@ static void keep_skip_list(struct kv_quantization *q, const json_t *list)
 
 static void read_fp8(struct kv_fields *f, struct kv_quantization *q)
 {
-	json_t *block = kv_field_list(f, "weight_block_size", 2);
+	json_t *block = kv_field_list(f, "weight_block_size", 0);
 
 	q->dtype = KV_DTYPE_FP8;
 	q->scale_bits = 32;
@@ -27,7 +27,7 @@ static void read_fp8(struct kv_fields *f, struct kv_quantization *q)
 		return;
 	q->block_rows = (uint32_t)json_integer_value(json_array_get(block, 0));
 	q->group_size = (uint32_t)json_integer_value(json_array_get(block, 1));
-	if (!q->block_rows || !q->group_size)
+	if (json_array_size(block) != 2 || !q->block_rows || !q->group_size)
 		kv_field_fail(f, "weight_block_size", "must hold two whole numbers above 0");
 }
 
@@ -153,6 +153,8 @@ void kv_model_read_quantization(struct kv_model_reader *r)
 	} else if (!strncmp(method, "modelopt", strlen("modelopt"))) {
 		read_modelopt(&f, q);
 	} else if (!strcmp(method, "mxfp4")) {
+	if (object && !json_is_object(object))
+		kv_field_fail(&r->f, "quantization_config", "must be an object with quant_method, or null");
 		*q = (struct kv_quantization){.dtype = KV_DTYPE_MXFP4, .method = q->method, .group_size = 32, .block_rows = 1,
 		                              .scale_bits = 8};
 	} else if (!strcmp(method, "bitsandbytes")) {
