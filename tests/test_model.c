@@ -251,6 +251,35 @@ START_TEST(what_a_published_config_leaves_to_its_class_is_filled_in_and_said)
 }
 END_TEST
 
+#define COMPRESSED_8_BITS "\"quant_method\": \"compressed-tensors\", \"config_groups\": {\"group_0\": {\"weights\": " \
+	"{\"num_bits\": 8, \"type\": \"float\", \"strategy\": \"channel\"}}}"
+#define MODELOPT "\"quant_method\": \"modelopt\", "
+
+static const struct {
+	const char *quantization, *cache;
+} caches[] = {
+	{COMPRESSED_8_BITS, NULL},
+	{COMPRESSED_8_BITS ", \"kv_cache_scheme\": null", NULL},
+	{COMPRESSED_8_BITS ", \"kv_cache_scheme\": {\"num_bits\": 8, \"type\": \"float\"}", "fp8"},
+	{COMPRESSED_8_BITS ", \"kv_cache_scheme\": {\"num_bits\": 8, \"type\": \"int\"}", NULL},
+	{MODELOPT "\"quant_algo\": \"NVFP4\", \"kv_cache_scheme\": {\"num_bits\": 8, \"type\": \"float\"}", "fp8"},
+	{MODELOPT "\"quantization\": {\"quant_algo\": \"FP8\", \"kv_cache_quant_algo\": \"FP8\"}", "fp8"},
+	{MODELOPT "\"quantization\": {\"quant_algo\": \"FP8\", \"kv_cache_quant_algo\": null}", NULL},
+};
+
+START_TEST(a_checkpoint_may_have_scales_for_its_kv_cache)
+{
+	char text[1024];
+	struct kv_model *m;
+
+	snprintf(text, sizeof text, LLAMA(KV2 ", \"quantization_config\": {%s}"), caches[_i].quantization);
+	m = parse(text);
+	ck_assert_pstr_eq(m->quantization.cache, caches[_i].cache);
+	ck_assert(notes_mention(m, "KV cache other than fp8") == (strstr(text, "\"int\"") != NULL));
+	kv_model_free(m);
+}
+END_TEST
+
 static const struct {
 	const char *text, *kinds;
 } windows[] = {
@@ -351,6 +380,7 @@ int main(void)
 	tcase_add_test(tc, an_unknown_class_is_taken_at_its_word_and_said);
 	tcase_add_test(tc, a_nested_text_config_is_found);
 	tcase_add_test(tc, what_a_published_config_leaves_to_its_class_is_filled_in_and_said);
+	tcase_add_loop_test(tc, a_checkpoint_may_have_scales_for_its_kv_cache, 0, sizeof caches / sizeof *caches);
 	tcase_add_loop_test(tc, windows_and_states_follow_the_rule_of_the_family, 0, sizeof windows / sizeof *windows);
 	tcase_add_test(tc, experts_sit_where_the_config_says);
 	tcase_add_test(tc, late_layers_can_share_keys_and_values);

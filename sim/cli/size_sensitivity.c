@@ -56,7 +56,9 @@ static void vary_blocks(struct variants *v)
 
 static void vary_cache(struct variants *v)
 {
-	static const char *const names[] = { "auto", "fp8", "int8_per_token_head", "nvfp4", "int4_g64" };
+	bool followed = kv_deployment_checkpoint_cache(&v->report->deployment) != NULL;
+	const char *wide = followed ? kv_dtype_name(v->report->deployment.model->dtype) : "auto";
+	const char *const names[] = { wide, "fp8", "int8_per_token_head", "nvfp4", "int4_g64" };
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		struct kv_size_question q = v->report->question;
@@ -158,13 +160,13 @@ void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_repo
 	struct kv_size_variant variants[KV_SIZE_VARIANTS];
 	uint32_t count = kv_size_report_variants(report, variants);
 
-	kv_output_printf(out, "\n%-34s %10s %12s %12s  %s\n", "One setting changed at a time", "KV GiB", "tokens",
+	kv_output_printf(out, "\n%-38s %10s %12s %12s  %s\n", "One setting changed at a time", "KV GiB", "tokens",
 	                 "concurrency", "starts");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct kv_size_variant *v = &variants[i];
 
 		if (v->ok)
-			kv_output_printf(out, "%s%-33s %10.2f %12" PRIu64 " %11.2fx  %s\n", v->as_asked ? "*" : " ",
+			kv_output_printf(out, "%s%-37s %10.2f %12" PRIu64 " %11.2fx  %s\n", v->as_asked ? "*" : " ",
 			                 v->what, (double)v->answer.budget.kv_bytes / GIB,
 			                 v->answer.kv_cache_tokens * v->replicas,
 			                 v->answer.max_concurrency * v->replicas, v->answer.starts ? "yes" : "no");

@@ -105,6 +105,34 @@ static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struc
 	return kv_scenario_set(s, "engine.max_num_batched_tokens", number, KV_BY_PROFILE, source, err);
 }
 
+const char *kv_deployment_checkpoint_cache(const struct kv_deployment *d)
+{
+	const struct kv_quantization *q = &d->model->quantization;
+	bool follows = d->profile->auto_cache == KV_AUTO_CHECKPOINT ||
+	               (d->profile->auto_cache == KV_AUTO_MODELOPT && q->method && !strncmp(q->method, "modelopt", 8));
+
+	return follows ? q->cache : NULL;
+}
+
+/* --kv-cache-dtype auto is not the model's type where the engine goes by the scales in a checkpoint. */
+static int follow_checkpoint(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
+{
+	const char *asked = d->model->quantization.cache, *followed = kv_deployment_checkpoint_cache(d);
+	char source[256];
+
+	if (asked == NULL || strcmp(s->engine.kv_cache_dtype, "auto") != 0)
+		return 0;
+	if (followed == NULL) {
+		kv_remark(&d->warnings, "%s has scales for an %s KV cache, which %s leaves alone unless --kv-cache-dtype "
+		          "%s is given", d->model->name, asked, d->profile->name, asked);
+		return 0;
+	}
+	kv_remark(&d->warnings, "%s has scales for an %s KV cache, so --kv-cache-dtype auto is %s: --kv-cache-dtype %s keeps "
+	          "the model's type", d->model->name, followed, followed, kv_dtype_name(d->model->dtype));
+	snprintf(source, sizeof source, "quantization_config of %s", d->model->name);
+	return kv_scenario_set(s, "engine.kv_cache_dtype", followed, KV_BY_DEFAULT, source, err);
+}
+
 static int fill_question(struct kv_deployment *d, const struct kv_scenario *s, uint64_t device_bytes,
                          struct kv_error *err)
 {
@@ -404,15 +432,16 @@ static int apply_page(struct kv_scenario *s, struct kv_error *err)
 static int plan(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
 {
 	return load_profiles(d, s, given, err) || apply_types(d, s, err) || resolve_lengths(d, s, err) ||
-	       apply_page(s, err) || fill_question(d, s, device_bytes(d, given), err) || read_wide_layers(d, s, err) ? -1 : 0;
+	       apply_page(s, err) || follow_checkpoint(d, s, err) ||
+	       fill_question(d, s, device_bytes(d, given), err) || read_wide_layers(d, s, err) ? -1 : 0;
 }
 
 static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
 	if (d->profile->sizes_only)
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "engine profile %s serves kvsim size only: its scheduler is not built",
-		               d->profile->name);
+		               "engine profile %s cannot run: its scheduler is not built (%s)",
+		               d->profile->name, d->profile->summary);
 	if (s->hardware == NULL && s->latency.backend != KV_LATENCY_FIXED)
 		return kv_fail(err, KV_EXIT_USAGE,
 		               "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "

@@ -35,6 +35,10 @@ struct kv_deployment {
 int kv_deployment_init(struct kv_deployment *deployment, struct kv_scenario *scenario, struct kv_error *err);
 void kv_deployment_fini(struct kv_deployment *deployment);
 
+/* What --kv-cache-dtype auto is because the checkpoint has scales for it and the engine goes by them; NULL = the
+ * model's type. */
+const char *kv_deployment_checkpoint_cache(const struct kv_deployment *deployment);
+
 /* What the KV cache holds, in terms of step times: elements of this width. */
 enum kv_dtype kv_deployment_cache_dtype(const struct kv_deployment *deployment, const struct kv_scenario *scenario);
 

@@ -77,18 +77,21 @@ static int read_choice(const struct kv_node *mapping, const char *key, const cha
 
 static int read_sizing(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
-	static const char *const keys[] = { "rule", "tokens", "graphs_subtracted", "sizes_only" };
+	static const char *const keys[] = { "rule", "tokens", "graphs_subtracted", "auto_cache", "sizes_only" };
 	static const char *const rules[] = { "vllm", "sglang", "tensorrt-llm", "llama.cpp" };
 	static const char *const tokens[] = { "blocks", "concurrency" };
+	static const char *const caches[] = { "model", "modelopt", "checkpoint" };
 	const struct kv_node *node = required(root, "sizing", KV_NODE_MAPPING, err);
-	unsigned rule, meaning;
+	unsigned rule, meaning, cache;
 
 	if (node == NULL || kv_node_expect_keys(node, keys, LENGTH(keys), KV_EXIT_DATA, err) ||
 	    read_choice(node, "rule", rules, LENGTH(rules), &rule, err) ||
 	    read_choice(node, "tokens", tokens, LENGTH(tokens), &meaning, err) ||
 	    read_switch(node, "graphs_subtracted", &profile->sizing.graphs_subtracted, err) ||
+	    read_choice(node, "auto_cache", caches, LENGTH(caches), &cache, err) ||
 	    read_switch(node, "sizes_only", &profile->sizes_only, err))
 		return -1;
+	profile->auto_cache = (enum kv_auto_cache)cache;
 	profile->sizing.engine = (enum kv_sizing_engine)rule;
 	profile->sizing.tokens_by_concurrency = meaning == 1;
 	profile->sizing.null_block = profile->null_block;

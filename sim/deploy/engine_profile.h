@@ -18,6 +18,13 @@
 #include "sim/deploy/hardware.h"
 #include "sim/sizing/memory_budget.h"
 
+/* What --kv-cache-dtype auto is: vLLM PRs 29980 and 30141 of 2025-12; SGLang's configure_kv_cache_dtype. */
+enum kv_auto_cache {
+	KV_AUTO_MODEL,      /* the model's type */
+	KV_AUTO_MODELOPT,   /* what a ModelOpt checkpoint says, else the model's type */
+	KV_AUTO_CHECKPOINT  /* what any checkpoint says, else the model's type */
+};
+
 struct kv_engine_profile {
 	char *name;
 	const char *summary, *source;
@@ -25,6 +32,7 @@ struct kv_engine_profile {
 	bool null_block;           /* one block of the pool is never given out */
 	bool blank_blocks_first;   /* unhashed freed blocks go to the head of the free queue */
 	bool override_is_checked;  /* one request of max_model_len must fit a block override too */
+	enum kv_auto_cache auto_cache;
 	bool sizes_only;           /* its memory is known, its scheduler is not built: run refuses it */
 	struct kv_sizing_rule sizing;
 	bool has_overheads;        /* some of the profiles that only size have step times, some do not */

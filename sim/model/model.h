@@ -66,6 +66,7 @@ struct kv_quantization {
 	uint32_t scale_bits;      /* of one scale */
 	uint32_t zero_bits;       /* of one zero point; 0 = none */
 	bool mxfp4_experts;       /* routed experts are mxfp4, whatever the rest is (DeepSeek-V4) */
+	const char *cache;        /* format of the KV cache that the checkpoint has scales for, "fp8"; NULL = says nothing */
 	char **skip;              /* module names, "re:" patterns or last components; ends with NULL; may be NULL */
 };
 

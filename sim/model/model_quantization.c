@@ -3,6 +3,7 @@
 #include "sim/model/model_config.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/memory.h"
 
@@ -127,6 +128,23 @@ static void read_experts_dtype(struct kv_model_reader *r, struct kv_quantization
 		kv_field_fail(&r->f, "expert_dtype", "is \"%.40s\": known are fp4 and fp8", type);
 }
 
+/* The KV cache that the checkpoint was made for: kv_cache_scheme of compressed-tensors, either field with ModelOpt. */
+static void read_cache(struct kv_model_reader *r, struct kv_fields *f, struct kv_quantization *q)
+{
+	const json_t *nested = kv_field(f, "quantization");
+	const json_t *source = json_is_object(nested) ? nested : f->object;
+	const json_t *scheme = json_object_get(source, "kv_cache_scheme");
+	const json_t *type = json_object_get(scheme, "type"), *algorithm = json_object_get(source, "kv_cache_quant_algo");
+	bool eight = json_is_string(type) && !strcmp(json_string_value(type), "float")
+	             && json_integer_value(json_object_get(scheme, "num_bits")) == 8;
+
+	if (eight || (json_is_string(algorithm) && !strcasecmp(json_string_value(algorithm), "FP8")))
+		q->cache = "fp8";
+	else if (json_is_object(scheme) || (json_is_string(algorithm) && strcasecmp(json_string_value(algorithm), "none")))
+		kv_model_note(r->model, "quantization_config asks for a KV cache other than fp8, which no engine here takes from "
+		              "it: --kv-cache-dtype says what it is");
+}
+
 void kv_model_read_quantization(struct kv_model_reader *r)
 {
 	struct kv_quantization *q = &r->model->quantization;
@@ -135,6 +153,8 @@ void kv_model_read_quantization(struct kv_model_reader *r)
 	const char *method;
 
 	q->dtype = r->model->dtype;
+	if (object && !json_is_object(object))
+		kv_field_fail(&r->f, "quantization_config", "must be an object with quant_method, or null");
 	if (!object || r->f.failed)
 		return;
 	method = kv_field_text(&f, "quant_method", json_is_string(kv_field(&f, "quant_algo")) ? "modelopt" : "");
@@ -153,8 +173,6 @@ void kv_model_read_quantization(struct kv_model_reader *r)
 	} else if (!strncmp(method, "modelopt", strlen("modelopt"))) {
 		read_modelopt(&f, q);
 	} else if (!strcmp(method, "mxfp4")) {
-	if (object && !json_is_object(object))
-		kv_field_fail(&r->f, "quantization_config", "must be an object with quant_method, or null");
 		*q = (struct kv_quantization){.dtype = KV_DTYPE_MXFP4, .method = q->method, .group_size = 32, .block_rows = 1,
 		                              .scale_bits = 8};
 	} else if (!strcmp(method, "bitsandbytes")) {
@@ -164,6 +182,8 @@ void kv_model_read_quantization(struct kv_model_reader *r)
 		              "mxfp4 and bitsandbytes; give --weights-bytes for others", method);
 	}
 	read_experts_dtype(r, q);
+	if (!strcmp(method, "compressed-tensors") || !strncmp(method, "modelopt", strlen("modelopt")))
+		read_cache(r, &f, q);
 	keep_skip_list(q, kv_field(&f, "modules_to_not_convert|ignored_layers|ignore|exclude_modules|llm_int8_skip_modules"));
 	r->f.failed = r->f.failed || f.failed;
 }

@@ -120,4 +120,20 @@ expect_line 'an assumption is told' 0 'head_dim is missing: 64 = hidden_size / n
 { printf '\357\273\277'; cat "$scratch/llama.json"; } >"$scratch/marked.json"
 run size --model marked.json --gpu-memory 8GiB --max-model-len 100
 expect_line 'a byte order mark is skipped' 0 'It starts.'
+cat >"$scratch/scales.json" <<END
+{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
+ "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 1000, "torch_dtype": "bfloat16",
+ "tie_word_embeddings": false, "max_position_embeddings": 4096, "quantization_config": {"quant_method": "compressed-tensors",
+ "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}},
+ "kv_cache_scheme": {"num_bits": 8, "type": "float"}}}
+END
+run size --model scales.json --gpu-memory 8GiB
+expect_line 'a checkpoint with scales for its cache has it in fp8' 0 'KV bytes a token and rank          1024 for ever'
+expect_line 'and that is told' 0 'scales for an fp8 KV cache, so --kv-cache-dtype auto is fp8: --kv-cache-dtype bfloat16'
+run size --model scales.json --gpu-memory 8GiB --kv-cache-dtype bfloat16
+expect_line 'what is asked for counts more' 0 'KV bytes a token and rank          2048 for ever'
+for profile in vllm-0.11 sglang-2026-07; do
+	run size --model scales.json --gpu-memory 8GiB --engine "$profile"
+	expect_line "$profile leaves the scales alone" 0 "which $profile leaves alone unless --kv-cache-dtype fp8 is given"
+done
 finish
