@@ -10,6 +10,8 @@ struct kv_remarks {
 };
 
 void kv_remark(struct kv_remarks *remarks, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds those of more that are not yet there. */
+void kv_remarks_merge(struct kv_remarks *remarks, const struct kv_remarks *more);
 void kv_remarks_fini(struct kv_remarks *remarks);
 
 #endif

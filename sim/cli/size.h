@@ -56,6 +56,9 @@ void kv_size_report_fini(struct kv_size_report *report);
 /* --hardware A,B,C: one row a card; asked is what the arguments came to, unanswered. */
 int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, struct kv_error *err);
 
+void kv_size_print_notes(struct kv_output *out, const struct kv_remarks *notes);
+json_t *kv_size_notes_json(const struct kv_remarks *notes);
+
 /* Takes the object. */
 void kv_size_print_json(struct kv_output *out, json_t *object);
 

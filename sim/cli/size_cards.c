@@ -99,7 +99,7 @@ static void judge(const struct kv_size_report *r, struct card *card)
 	try_narrow_cache(r, card);
 }
 
-static int answer_card(struct card *card, int argc, char **argv, struct kv_error *err)
+static int answer_card(struct card *card, int argc, char **argv, struct kv_remarks *notes, struct kv_error *err)
 {
 	struct kv_size_report report = { 0 };
 	int failed;
@@ -108,8 +108,10 @@ static int answer_card(struct card *card, int argc, char **argv, struct kv_error
 	failed = kv_size_read_arguments(&report, argc, argv, err) ||
 	         kv_scenario_set(&report.scenario, "hardware", card->name, KV_BY_FLAG, "--hardware", err) ||
 	         kv_size_report_answer(&report, err);
-	if (!failed)
+	if (!failed) {
 		judge(&report, card);
+		kv_remarks_merge(notes, &report.deployment.warnings);
+	}
 	kv_size_report_fini(&report);
 	return failed ? -1 : 0;
 }
@@ -161,7 +163,8 @@ static void print_table(struct kv_output *out, const struct kv_size_report *aske
 		asked->arguments.length ? "" : " of max_model_len", users_wanted(asked));
 }
 
-static json_t *table_json(const struct kv_size_report *asked, const struct card *cards, size_t count)
+static json_t *table_json(const struct kv_size_report *asked, const struct card *cards, size_t count,
+                          const struct kv_remarks *notes)
 {
 	json_t *rows = json_array();
 
@@ -172,18 +175,22 @@ static json_t *table_json(const struct kv_size_report *asked, const struct card 
 		                                "kv_cache_bytes", (json_int_t)cards[i].kv_bytes, "starts",
 		                                cards[i].starts, "users", (json_int_t)cards[i].users, "enough",
 		                                cards[i].suffices, "change", cards[i].change));
-	return json_pack("{sI so}", "users_wanted", (json_int_t)users_wanted(asked), "cards", rows);
+	return json_pack("{sI so so}", "users_wanted", (json_int_t)users_wanted(asked), "cards", rows, "notes",
+	                 kv_size_notes_json(notes));
 }
 
-static int print(const struct kv_size_report *asked, const struct card *cards, size_t count, struct kv_error *err)
+static int print(const struct kv_size_report *asked, const struct card *cards, size_t count,
+                 const struct kv_remarks *notes, struct kv_error *err)
 {
 	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
 	int failed;
 
-	if (asked->arguments.json)
-		kv_size_print_json(out, table_json(asked, cards, count));
-	else
+	if (asked->arguments.json) {
+		kv_size_print_json(out, table_json(asked, cards, count, notes));
+	} else {
 		print_table(out, asked, cards, count);
+		kv_size_print_notes(out, notes);
+	}
 	failed = kv_output_close(out, err);
 	kv_output_free(out);
 	return failed;
@@ -193,18 +200,21 @@ int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **a
 {
 	const char *list = asked->scenario.hardware;
 	struct card *cards = NULL;
+	struct kv_remarks notes = { 0 };
 	size_t count = 0, capacity = 0;
 	int failed = check(asked, err);
 
 	while (!failed) {
 		cards = kv_grow(cards, &capacity, count + 1, sizeof *cards);
-		failed = next_name(&list, &cards[count], err) || answer_card(&cards[count], argc, argv, err) ? -1 : 0;
+		failed = next_name(&list, &cards[count], err) ||
+		         answer_card(&cards[count], argc, argv, &notes, err) ? -1 : 0;
 		count++;
 		if (*list++ == '\0')
 			break;
 	}
 	if (!failed)
-		failed = print(asked, cards, count, err);
+		failed = print(asked, cards, count, &notes, err);
+	kv_remarks_fini(&notes);
 	free(cards);
 	return failed;
 }

@@ -137,13 +137,13 @@ static json_t *sensitivity_json(const struct kv_size_report *report)
 	return list;
 }
 
-static json_t *notes_json(const struct kv_deployment *deployment)
+json_t *kv_size_notes_json(const struct kv_remarks *notes)
 {
-	json_t *notes = json_array();
+	json_t *list = json_array();
 
-	for (size_t i = 0; i < deployment->warnings.count; i++)
-		json_array_append_new(notes, json_string(deployment->warnings.text[i]));
-	return notes;
+	for (size_t i = 0; i < notes->count; i++)
+		json_array_append_new(list, json_string(notes->text[i]));
+	return list;
 }
 
 static void add_answer(json_t *object, const struct kv_size_report *report)
@@ -183,7 +183,7 @@ json_t *kv_size_report_json(const struct kv_size_report *report)
 	json_object_set_new(object, "request", request_json(report));
 	if (report->answer.pools.count)
 		json_object_set_new(object, "window_pools", pools_json(&report->answer.pools));
-	json_object_set_new(object, "notes", notes_json(d));
+	json_object_set_new(object, "notes", kv_size_notes_json(&d->warnings));
 	if (!report->answer.starts)
 		json_object_set_new(object, "would_start_with", remedies_json(report));
 	if (report->trace.requests)

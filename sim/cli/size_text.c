@@ -237,10 +237,10 @@ static void print_verdict(struct kv_output *out, const struct kv_size_report *r)
 		                 changes[i].answer.kv_cache_tokens, changes[i].answer.max_concurrency);
 }
 
-static void print_notes(struct kv_output *out, const struct kv_size_report *r)
+void kv_size_print_notes(struct kv_output *out, const struct kv_remarks *notes)
 {
-	for (size_t i = 0; i < r->deployment.warnings.count; i++)
-		kv_output_printf(out, "%sNote: %s.\n", i ? "" : "\n", r->deployment.warnings.text[i]);
+	for (size_t i = 0; i < notes->count; i++)
+		kv_output_printf(out, "%sNote: %s.\n", i ? "" : "\n", notes->text[i]);
 }
 
 void kv_size_report_text(struct kv_output *out, const struct kv_size_report *r)
@@ -261,5 +261,5 @@ void kv_size_report_text(struct kv_output *out, const struct kv_size_report *r)
 	print_lengths(out, r);
 	print_trace(out, r);
 	print_verdict(out, r);
-	print_notes(out, r);
+	kv_size_print_notes(out, &r->deployment.warnings);
 }

@@ -120,6 +120,8 @@ expect_line 'an assumption is told' 0 'head_dim is missing: 64 = hidden_size / n
 { printf '\357\273\277'; cat "$scratch/llama.json"; } >"$scratch/marked.json"
 run size --model marked.json --gpu-memory 8GiB --max-model-len 100
 expect_line 'a byte order mark is skipped' 0 'It starts.'
+run size --model llama.json --hardware h100-sxm,h200 --max-model-len 100
+expect_line 'a comparison tells assumptions too' 0 'Note: llama.json: head_dim is missing: 64'
 cat >"$scratch/scales.json" <<END
 {"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
  "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 1000, "torch_dtype": "bfloat16",
