@@ -55,6 +55,34 @@ static void print_rows(struct kv_output *out, const struct kv_size_report *r, ui
 	                 by_4, by_128, positions, sequences, product, kv_format_bytes_short((int64_t)product, bytes));
 }
 
+/* Are the rows of a fixed layout with scales and wide rope inside? */
+static bool has_fixed_rows(const struct kv_size_report *r)
+{
+	const struct kv_cache_format *cache = r->question.budget.layout.cache;
+
+	return r->deployment.model->index_heads && (cache->sparse_mla || kv_cache_format_is_fp8(cache));
+}
+
+/* DeepSeek-V3.2: a latent and an indexer's key a token and layer. */
+static void print_indexed_latents(struct kv_output *out, const struct kv_size_report *r, uint64_t positions,
+                                  uint64_t sequences)
+{
+	const struct kv_model *m = r->deployment.model;
+	uint32_t layers = count_mixer(m, KV_MIXER_MLA), indexer = m->index_head_dim + 4;
+	double row = has_fixed_rows(r) ? 656 : (m->kv_lora_rank + m->qk_rope_dim) * element_bytes(r);
+	double product = layers * (row + indexer) * (double)positions * (double)sequences;
+	char bytes[KV_QUANTITY_MAX];
+
+	if (has_fixed_rows(r))
+		kv_output_printf(out, "  %u layers x (656 row", layers);
+	else
+		kv_output_printf(out, "  %u layers x ((%u latent + %u rope) x %g", layers, m->kv_lora_rank, m->qk_rope_dim,
+		                 element_bytes(r));
+	kv_output_printf(out, " + %u indexer) bytes x %" PRIu64 " positions x %" PRIu64
+	                 " sequences\n    = %.0f bytes (%s) on a rank\n", indexer, positions, sequences, product,
+	                 kv_format_bytes_short((int64_t)product, bytes));
+}
+
 static void print_product(struct kv_output *out, const struct kv_size_report *r, uint64_t positions, uint64_t sequences)
 {
 	const struct kv_model *m = r->deployment.model;
@@ -65,6 +93,10 @@ static void print_product(struct kv_output *out, const struct kv_size_report *r,
 
 	if (l->mixer == KV_MIXER_COMPRESSED) {
 		print_rows(out, r, positions, sequences);
+		return;
+	}
+	if (m->kv_lora_rank && m->index_heads) {
+		print_indexed_latents(out, r, positions, sequences);
 		return;
 	}
 	if (m->kv_lora_rank) {
@@ -160,7 +192,8 @@ static void print_rounding(struct kv_output *out, const struct kv_size_report *r
 			" bytes.\n",
 			l->growing_bytes + l->windowed_bytes);
 	if (l->metadata_bytes)
-		kv_output_printf(out, "- Scales and metadata add %" PRIu64 " bytes a token.\n", l->metadata_bytes);
+		kv_output_printf(out, "- Scales and metadata %s %" PRIu64 " bytes a token.\n",
+		                 has_fixed_rows(r) ? "are in the rows:" : "add", l->metadata_bytes);
 	if (r->question.budget.rule.null_block)
 		kv_output_text(
 			out,

@@ -138,4 +138,15 @@ for profile in vllm-0.11 sglang-2026-07; do
 	run size --model scales.json --gpu-memory 8GiB --engine "$profile"
 	expect_line "$profile leaves the scales alone" 0 "which $profile leaves alone unless --kv-cache-dtype fp8 is given"
 done
+cat >"$scratch/sparse.json" <<END
+{"model_type": "deepseek_v32", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "kv_lora_rank": 512,
+ "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "index_n_heads": 64, "index_head_dim": 128,
+ "intermediate_size": 1024, "vocab_size": 1000, "torch_dtype": "bfloat16", "max_position_embeddings": 4096}
+END
+run size --model sparse.json --gpu-memory 8GiB --explain
+expect_line 'the indexer stands in the formula' 0 '4 layers x ((512 latent + 64 rope) x 2 + 132 indexer) bytes x 1 positions'
+expect_line 'and in its result' 0 '= 5136 bytes'
+run size --model sparse.json --gpu-memory 8GiB --kv-cache-dtype fp8 --explain
+expect_line 'the rows of the sparse layout too' 0 '4 layers x (656 row + 132 indexer) bytes x 1 positions'
+expect_line 'with bytes of a token' 0 'KV bytes a token and rank          3152 for ever'
 finish
