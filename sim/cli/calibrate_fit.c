@@ -82,7 +82,7 @@ static void refuse_outliers(struct fitting *f, const bool *set_aside)
 
 		if (set_aside[i])
 			kv_measurement_refuse(&f->in.measurements->row[set->row[i]],
-			                      "outlier: %.3g ms is %.2f times what the other rows say",
+			                      "outlier: %.3g ms is %.2f times what the other rows say (its error is counted all the same)",
 			                      set->usable[i]->seconds * 1e3, ratio);
 	}
 }
