@@ -101,7 +101,8 @@ int kv_compared_run_save(const struct kv_compared_run *run, FILE *file, struct k
 	uint64_t counts[] = { run->requests, run->tenants };
 
 	fwrite(counts, sizeof counts, 1, file);
-	fwrite(run->request, sizeof *run->request, run->requests, file);
+	if (run->requests > 0)
+		fwrite(run->request, sizeof *run->request, run->requests, file);
 	for (size_t i = 0; i < run->tenants; i++)
 		fwrite(run->tenant[i], strlen(run->tenant[i]) + 1, 1, file);
 	if (fflush(file) != 0 || ferror(file))

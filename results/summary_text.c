@@ -324,6 +324,8 @@ static void write_notices(struct kv_output *out, const struct kv_summary *summar
 		                 (unsigned long long)info->usable_blocks);
 	if (outcome->partial)
 		kv_output_text(out, "PARTIAL: the run was interrupted.\n");
+	if (summary->requests == 0 && summary->options->warmup > 0)
+		kv_output_text(out, "Nothing was measured: no request arrived after --warmup.\n");
 	for (size_t i = 0; i < info->skipped_rows_count; i++)
 		kv_output_printf(out, "Trace rows skipped, %s: %llu\n", info->skipped_rows[i].name,
 		                 (unsigned long long)info->skipped_rows[i].count);

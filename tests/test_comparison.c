@@ -147,6 +147,21 @@ START_TEST(a_run_survives_the_way_between_processes)
 }
 END_TEST
 
+START_TEST(so_does_one_that_measured_no_request)
+{
+	struct kv_compared_run run = { .warmup = 1 }, copy = { .warmup = 1 };
+	struct kv_error err;
+	FILE *file = tmpfile();
+
+	ck_assert_int_eq(kv_compared_run_save(&run, file, &err), 0);
+	ck_assert_int_eq(kv_compared_run_load(&copy, file, &err), 0);
+	ck_assert_uint_eq(copy.requests, 0);
+	fclose(file);
+	kv_compared_run_fini(&run);
+	kv_compared_run_fini(&copy);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("comparison");
@@ -157,6 +172,7 @@ int main(void)
 	tcase_add_test(tc, the_interval_of_a_mean_has_the_width_of_theory);
 	tcase_add_test(tc, runs_are_paired_by_request_and_only_over_what_both_finished);
 	tcase_add_test(tc, a_run_survives_the_way_between_processes);
+	tcase_add_test(tc, so_does_one_that_measured_no_request);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }

@@ -38,6 +38,8 @@ expect_line 'and that profiles are more than policies' 0 \
 	'- approximate: profiles sglang-2026-07 and vllm-2026-08 differ in more than policies'
 report "$(! grep -q 'differ in more than policies' "$scratch/a/comparison.json"; echo $?)" \
 	'which variants of one profile do not'
+compare --variant base --variant fifo:eviction=fifo --warmup 1h --out unmeasured
+expect_line 'a comparison of no requests compares nothing' 0 '| TTFT mean (ms)                 |    - |    - |'
 printf 'base:\ngreedy:\n  policies: {admission: greedy}\n' >"$scratch/v.yaml"
 compare --variants v.yaml --out c --json
 expect_line 'variants from a file' 0 '"settings": "policies.admission=greedy"'

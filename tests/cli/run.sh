@@ -64,5 +64,8 @@ expect_line 'and why, in words' 0 'The run stopped: request r0 is never let in, 
 printf 'arrival_s,request_id,prompt_tokens,output_tokens,after,think_s\n0,a,200000,1,,\n0,b,10,1,a,4\n' >"$scratch/refused.csv"
 run run --trace refused.csv --model llama-3.1-8b --hardware h100-sxm --out refused
 expect_line 'rows that follow a refused one are counted by that reason' 0 'Trace rows skipped, after_refusal: 1'
+run run --trace chat.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 9000 --max-model-len 8192 \
+	--warmup 1h --out unmeasured
+expect_line 'a run that measured no request says so' 0 'Nothing was measured: no request arrived after --warmup.'
 
 finish
