@@ -248,8 +248,15 @@ struct kv_eviction_hooks {
 	bool refuses;
 };
 
-/* ORACLE: is told the true output length. TAKES_ALLOWED: sets aside all that a request is allowed to generate. */
-enum { KV_POLICY_ORACLE = 1, KV_POLICY_TAKES_ALLOWED = 2 };
+/* ORACLE: is told the true output length. TAKES_ALLOWED: sets aside all that a request is allowed to generate. BY_...: what
+ * requests must say of themselves for it to make a difference. */
+enum {
+	KV_POLICY_ORACLE = 1,
+	KV_POLICY_TAKES_ALLOWED = 2,
+	KV_POLICY_BY_PRIORITY = 4,
+	KV_POLICY_BY_DEADLINE = 8,
+	KV_POLICY_BY_TENANT = 16
+};
 
 struct kv_policy {
 	enum kv_policy_kind kind;

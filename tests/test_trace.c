@@ -99,6 +99,7 @@ START_TEST(legal_forms_give_the_same_requests)
 	ck_assert_uint_eq(kv_trace_counts(trace)->emitted, 3);
 	ck_assert_uint_eq(kv_trace_counts(trace)->equal_times, 1);
 	ck_assert_uint_eq(kv_trace_counts(trace)->zero_outputs, 1);
+	ck_assert_uint_eq(kv_trace_counts(trace)->with_tenant, 0);
 	ck_assert_int_eq(kv_trace_counts(trace)->first, 0);
 	ck_assert_int_eq(kv_trace_counts(trace)->last, KV_SECOND / 4);
 	ck_assert_uint_eq(kv_trace_counts(trace)->prompt_tokens, 60);

@@ -495,6 +495,15 @@ static bool is_named(const struct kv_waiting_row *row)
 	return row->extra != NULL && row->extra->segment_count > 0 && row->extra->segments[0].kind != KV_STREAM_PRIVATE;
 }
 
+static void count_extra(struct kv_trace_counts *counts, const struct kv_extra *extra)
+{
+	const char *text = (const char *)&extra->segments[extra->segment_count];
+
+	counts->with_priority += extra->priority != 0;
+	counts->with_deadline += extra->deadline != KV_TIME_NONE;
+	counts->with_tenant += text[extra->tenant] != '\0';
+}
+
 /* What was handed out last has arrived: nothing can take its place any more. */
 static void count_given(struct kv_trace *trace)
 {
@@ -508,6 +517,8 @@ static void count_given(struct kv_trace *trace)
 	counts->last = row->arrival;
 	counts->named_rows += is_named(row);
 	counts->zero_outputs += row->output_tokens == 0;
+	if (row->extra != NULL)
+		count_extra(counts, row->extra);
 	counts->prompt_tokens += row->prompt_tokens;
 	counts->output_tokens += row->output_tokens;
 }

@@ -66,6 +66,7 @@ struct kv_trace_counts {
 	uint64_t uneven_blocks;              /* blocks of another length than their id had before: at least so many */
 	uint64_t misplaced_blocks;           /* blocks behind another id than theirs was before: likewise */
 	uint64_t zero_outputs;
+	uint64_t with_priority, with_deadline, with_tenant;  /* emitted rows that have one: a priority of 0 is none */
 	uint64_t dependent_rows;             /* that arrive when others have ended */
 	uint64_t retried;                    /* requests sent again after they had been turned away */
 	uint64_t waiting;                    /* of these, rows whose time has not come yet */

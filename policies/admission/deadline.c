@@ -44,6 +44,7 @@ const struct kv_policy kv_admission_deadline = {
 	.name = "deadline",
 	.summary = "refuses at the door what is not expected to make its deadline",
 	.source = "early rejection on predicted load: Qin et al., Mooncake, FAST 2025, section 7",
+	.flags = KV_POLICY_BY_DEADLINE,
 	.state_size = sizeof(struct deadline),
 	.params = params,
 	.hooks.admission = {.admit = admit, .arrive = arrive, .refusal = KV_REASON_DEADLINE},

@@ -14,6 +14,7 @@ const struct kv_policy kv_preemption_priority = {
 	.name = "priority",
 	.summary = "the least important, then latest arrived request loses",
 	.source = "vLLM V1, priority",
+	.flags = KV_POLICY_BY_PRIORITY,
 	.state_size = sizeof(struct kv_preemption_mode),
 	.params = kv_preemption_mode_params,
 	.hooks.preemption = {.victim_rank = victim_rank, .swaps = kv_preemption_mode_swaps},

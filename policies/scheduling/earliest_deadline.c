@@ -14,5 +14,6 @@ const struct kv_policy kv_scheduling_earliest_deadline = {
 	.name = "earliest-deadline",
 	.summary = "earliest deadline first, then arrival; without one last",
 	.source = "earliest deadline first: Liu and Layland, JACM 1973",
+	.flags = KV_POLICY_BY_DEADLINE,
 	.hooks.scheduling = {.rank = rank, .requeue_front = false},
 };

@@ -107,6 +107,7 @@ const struct kv_policy kv_scheduling_fair_share = {
 	.name = "fair-share",
 	.summary = "the tenant that has been served least first, then arrival",
 	.source = "virtual token counter: Sheng et al., Fairness in Serving Large Language Models, OSDI 2024",
+	.flags = KV_POLICY_BY_TENANT,
 	.state_size = sizeof(struct fair_share),
 	.params = params,
 	.hooks.scheduling = {

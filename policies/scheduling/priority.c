@@ -15,5 +15,6 @@ const struct kv_policy kv_scheduling_priority = {
 	.name = "priority",
 	.summary = "smallest priority value first, then arrival",
 	.source = "vLLM V1, --scheduling-policy priority",
+	.flags = KV_POLICY_BY_PRIORITY,
 	.hooks.scheduling = {.rank = rank, .requeue_front = false},
 };

@@ -339,6 +339,30 @@ static void print_warnings(const struct run *run, size_t first)
 		fprintf(stderr, "kvsim: warning: %s\n", run->deployment.warnings.text[i]);
 }
 
+/* A policy that goes by what no request says of itself looks as if it did not help. */
+static void note_idle_policies(struct run *run)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(run->trace);
+	const struct {
+		unsigned flag;
+		uint64_t requests;
+		const char *what;
+	} needs[] = {
+		{ KV_POLICY_BY_PRIORITY, counts->with_priority, "priority" },
+		{ KV_POLICY_BY_DEADLINE, counts->with_deadline, "deadline" },
+		{ KV_POLICY_BY_TENANT, counts->with_tenant, "tenant" },
+	};
+
+	for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+		for (int kind = 0; kind < KV_POLICY_KINDS && needs[i].requests == 0; kind++) {
+			const struct kv_policy *policy = run->deployment.config.policy[kind].policy;
+
+			if (policy->flags & needs[i].flag)
+				kv_remark(&run->deployment.warnings, "%s %s goes by the %s of requests, and none of this run has one",
+				          kv_policy_kind_name(policy->kind), policy->name, needs[i].what);
+		}
+}
+
 /* What only the run itself shows. */
 static void note_run(struct run *run)
 {
@@ -346,6 +370,7 @@ static void note_run(struct run *run)
 	const char *remark;
 
 	kv_deployment_note_run(&run->deployment);
+	note_idle_policies(run);
 	for (size_t i = 0; (remark = kv_trace_remark(run->trace, i)) != NULL; i++)
 		kv_remark(&run->deployment.warnings, "%s", remark);
 	run->info.warnings = (const char *const *)run->deployment.warnings.text;

@@ -64,6 +64,22 @@ expect_line 'and why, in words' 0 'The run stopped: request r0 is never let in, 
 printf 'arrival_s,request_id,prompt_tokens,output_tokens,after,think_s\n0,a,200000,1,,\n0,b,10,1,a,4\n' >"$scratch/refused.csv"
 run run --trace refused.csv --model llama-3.1-8b --hardware h100-sxm --out refused
 expect_line 'rows that follow a refused one are counted by that reason' 0 'Trace rows skipped, after_refusal: 1'
+for case in 'scheduling priority:priority' 'scheduling earliest-deadline:deadline' 'scheduling fair-share:tenant' \
+	'admission deadline:deadline'; do
+	policy=${case%:*} need=${case#*:}
+	for row in 'arrival_s,prompt_tokens,output_tokens\n0,9,2\n' \
+		'arrival_s,prompt_tokens,output_tokens,priority,deadline_s,tenant\n0,9,2,1,5,a\n'; do
+		# shellcheck disable=SC2059
+		printf "$row" >"$scratch/row.csv"
+		run run --trace row.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 \
+			--max-model-len 64 --set "policies.${policy% *}=${policy#* }" --out idle
+		cp "$scratch/out" "$scratch/with"
+		[ "$row" = "${row%tenant*}" ] && cp "$scratch/out" "$scratch/without"
+	done
+	text="warning: $policy goes by the $need of requests, and none of this run has one"
+	report "$(grep -q "$text" "$scratch/without" && ! grep -q 'none of this run' "$scratch/with"; echo $?)" \
+		"$policy without any $need is warned of, and only then"
+done
 run run --trace chat.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 9000 --max-model-len 8192 \
 	--warmup 1h --out unmeasured
 expect_line 'a run that measured no request says so' 0 'Nothing was measured: no request arrived after --warmup.'
