@@ -248,8 +248,8 @@ struct kv_eviction_hooks {
 	bool refuses;
 };
 
-/* ORACLE: is told the true output length. TAKES_ALLOWED: sets aside all that a request is allowed to generate. BY_...: what
- * requests must say of themselves for it to make a difference. */
+/* ORACLE: is told the true output length. TAKES_ALLOWED: sets aside all that a request is allowed to generate. BY_...:
+ * what requests must say of themselves for it to make a difference. */
 enum {
 	KV_POLICY_ORACLE = 1,
 	KV_POLICY_TAKES_ALLOWED = 2,

@@ -310,9 +310,10 @@ static void tell_profiles(struct comparison *c)
 
 	for (size_t i = 1; i < c->variants.count; i++)
 		if (strcmp(c->run[i].engine_profile, base) != 0)
-			kv_remark(&c->run[i].warnings, "profiles %s and %s differ in more than policies (memory budget, defaults, "
-			          "step overheads): to compare policies alone, set them on one profile", c->run[i].engine_profile,
-			          base);
+			kv_remark(&c->run[i].warnings,
+			          "profiles %s and %s differ in more than policies (memory budget, defaults, step "
+			          "overheads): to compare policies alone, set them on one profile",
+			          c->run[i].engine_profile, base);
 }
 
 static int load_runs(struct comparison *c, struct kv_error *err)

@@ -255,8 +255,9 @@ static json_t *time_range(const struct kv_param *p)
 	char low[KV_QUANTITY_MAX], high[KV_QUANTITY_MAX];
 
 	kv_format_time((kv_time)p->minimum, low);
-	return p->maximum >= (double)KV_TIME_MAX ? json_sprintf("%s or more", low) :
-	                                           json_sprintf("%s to %s", low, kv_format_time((kv_time)p->maximum, high));
+	if (p->maximum >= (double)KV_TIME_MAX)
+		return json_sprintf("%s or more", low);
+	return json_sprintf("%s to %s", low, kv_format_time((kv_time)p->maximum, high));
 }
 
 static json_t *param_range(const struct kv_param *p)
@@ -479,7 +480,8 @@ int kv_cli_list(int argc, char **argv)
 		.options = options,
 		.parser = parse_option,
 		.args_doc = "models\nhardware\nengines [NAME]\npolicies [NAME]\nformats [NAME]\npresets\nkeys",
-		.doc = "Lists the names that a scenario may use; with NAME, all about one engine profile, policy or format."
+		.doc = "Lists the names that a scenario may use; with NAME, all about one engine profile, policy or "
+		       "format."
 	};
 	struct arguments arguments = { 0 };
 	struct kv_error err;

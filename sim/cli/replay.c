@@ -358,7 +358,8 @@ static void note_idle_policies(struct run *run)
 			const struct kv_policy *policy = run->deployment.config.policy[kind].policy;
 
 			if (policy->flags & needs[i].flag)
-				kv_remark(&run->deployment.warnings, "%s %s goes by the %s of requests, and none of this run has one",
+				kv_remark(&run->deployment.warnings,
+				          "%s %s goes by the %s of requests, and none of this run has one",
 				          kv_policy_kind_name(policy->kind), policy->name, needs[i].what);
 		}
 }

@@ -55,7 +55,8 @@ static const struct argp_option options[] = {
 	{ .name = "blocks",
 	  .key = OPTION_BLOCKS,
 	  .arg = "N,...",
-	  .doc = "Sizes of the pool, in blocks (with --prefix radix in pages, whose default is one token); may be repeated" },
+	  .doc = "Sizes of the pool, in blocks (with --prefix radix in pages, whose default is one token); may be "
+	         "repeated" },
 	{ .name = "eviction",
 	  .key = OPTION_EVICTION,
 	  .arg = "NAME[,param=value...]",

@@ -438,8 +438,8 @@ static int fail_warm_up(const struct simulation *sim, struct kv_error *err)
 
 	snprintf(made, sizeof made, "r%" PRIu64, live->index);
 	if (needed <= usable)
-		return kv_fail(err, KV_EXIT_DATA, "the warm-up never ends: request '%s' is never let in, though its %" PRIu64
-		               " blocks fit the pool of %" PRIu64, name, needed, usable);
+		return kv_fail(err, KV_EXIT_DATA, "the warm-up never ends: request '%s' is never let in, though its "
+		               "%" PRIu64 " blocks fit the pool of %" PRIu64, name, needed, usable);
 	return kv_fail(err, KV_EXIT_DATA, "the warm-up never ends: request '%s' cannot run; it needs %" PRIu64
 	               " blocks alone, and the pool has %" PRIu64, name, needed, usable);
 }
