@@ -155,6 +155,14 @@ static const struct sample {
 	 " {\"t\": 0.0, \"in\": 130, \"out\": 7, \"hash_ids\": [1, 2], \"api_time\": 2.0, \"think_time\": 0.0},\n"
 	 " {\"t\": 5.0, \"in\": 192, \"out\": 0, \"hash_ids\": [1, 2, 3], \"api_time\": 1.0, \"think_time\": 2.5}]}",
 	 {{0, 130, 7, 2}, {2.5, 192, 0, 1}}, 0, 0},
+	/* The third request's 193 s count from 116 s, when the first was answered: nobody knows when the second was. */
+	{NULL, "kv-cache-tester",
+	 "{\"id\": \"s\", \"block_size\": 64, \"hash_id_scope\": \"local\", \"requests\": [\n"
+	 " {\"t\": 111, \"in\": 64, \"out\": 1, \"hash_ids\": [1], \"api_time\": 4.67},\n"
+	 " {\"t\": 301, \"in\": 64, \"out\": 2, \"hash_ids\": [1], \"think_time\": 185},\n"
+	 " {\"t\": 309, \"in\": 64, \"out\": 3, \"hash_ids\": [1], \"think_time\": 193, \"api_time\": 1},\n"
+	 " {\"t\": 312, \"in\": 64, \"out\": 4, \"hash_ids\": [1], \"think_time\": 2}]}",
+	 {{111, 64, 1, 1}, {296, 64, 2, 1}, {304, 64, 3, 1}, {306, 64, 4, 1}}, 0, 0},
 	{NULL, "tracelab",
 	 "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n"
 	 "0,250,0,0,512,64,100\n0,250,1,576,128,64,100\n",
@@ -289,7 +297,18 @@ static const struct bad {
 	 ":1: hash_ids: 3 ids for in 130; allowed: 2, one for every whole block of 64 tokens"},
 	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":128,\"out\":1,\"hash_ids\":[1,2]},"
 	 "{\"t\":1,\"in\":128,\"out\":1,\"hash_ids\":[3,2]}]}",
-	 ":1: hash_ids: entry 1, id 2, stood behind another id before"},
+	 ":1: request 2: hash_ids: entry 1, id 2, stood behind another id before"},
+	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"in\":8,\"out\":1,\"hash_ids\":[]}]}",
+	 ":1: t: is missing, and every request and sub-agent needs it"},
+	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":8,\"out\":1,\"hash_ids\":\"\"}]}",
+	 ":1: hash_ids: not a list; allowed: a list of block ids"},
+	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":8,\"out\":1,\"hash_ids\":[]},"
+	 "{\"t\":-1,\"requests\":[{\"t\":0,\"in\":8,\"out\":1,\"hash_ids\":[]}]}]}",
+	 ":1: request 2: t: '-1' is negative"},
+	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":8,\"out\":1,\"hash_ids\":[]},"
+	 "{\"t\":1,\"requests\":{}}]}",
+	 ":1: request 2: requests: not a list; allowed: the requests of a sub-agent"},
+	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":5}", ":1: requests: is no list"},
 	{"kv-cache-tester", "{\"id\":\"s\",\"requests\":[{\"t\":0,\"in\":8,\"out\":1,\"hash_ids\":[]}]}\n"
 	 "{\"id\":\"s\",\"requests\":[]}", ":2: id: 's' is that of an earlier session too"},
 	{"kv-cache-tester", "{\"requests\":[]}", ":1: id: is missing"},
@@ -307,6 +326,7 @@ static const struct bad {
 	 ":2: round_index: 0 in session 'a'; allowed: 1, the next one (is the session id used twice?)"},
 	{"vllm-bench", "{\"input_lens\":[1,2],\"output_lens\":[1]}",
 	 ":1: output_lens: 1 entries; allowed: 2, as in input_lens"},
+	{"vllm-bench", "{\"input_lens\":[1,2,3],\"output_lens\":[1,-1,3]}", ":1: request 2: output_lens: '-1' is negative"},
 	{"burstgpt", "Timestamp,Model,Request tokens,Response tokens\n1,ChatGPT,x,5\n",
 	 ":2: Request tokens: 'x' is not a number"},
 	{"ragpulse,tables=.",

@@ -30,7 +30,8 @@ struct done {
 	bool exists;
 	uint64_t index;
 	struct kv_root root;
-	kv_time end;          /* as recorded, from the start of the session */
+	kv_time end;          /* as recorded, from the start of the session; without api_time, when it was sent */
+	bool timed;           /* it has an api_time */
 };
 
 /* A sequence of requests that follow each other: the session itself, or a sub-agent. */
@@ -77,21 +78,33 @@ static const char *const agent_keys[] = {
 	"models", "tool_tokens", "system_tokens", NULL
 };
 
+static bool has_member(const json_t *object, const char *key)
+{
+	return !json_is_null(json_object_get(object, key)) && json_object_get(object, key) != NULL;
+}
+
 /* A time in seconds, 0 where it is absent. */
 static kv_time read_time(struct kv_row *row, const json_t *request, const char *key)
 {
 	const struct kv_field field = {
 		.name = key, .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, retrieval)
 	};
-	const json_t *value = json_object_get(request, key);
 	kv_time time;
 
-	if (value == NULL || json_is_null(value))
+	if (!has_member(request, key))
 		return 0;
-	kv_field_read_json(&field, NULL, row, value);
+	kv_field_read_json(&field, NULL, row, json_object_get(request, key));
 	time = row->retrieval;
 	row->retrieval = 0;
 	return time;
+}
+
+/* When a request or sub-agent began, by the clock of its thread. */
+static kv_time read_start(struct kv_row *row, const json_t *entry)
+{
+	if (!has_member(entry, "t"))
+		kv_row_fault(row, KV_FAULT_MISSING, "t: is missing, and every request and sub-agent needs it");
+	return read_time(row, entry, "t");
 }
 
 /* --- content ------------------------------------------------------------------------------------------------------ */
@@ -103,6 +116,10 @@ static void add_ids(const struct tester *self, struct session *session, struct k
 	uint64_t wanted = self->params->last == KV_LAST_CEIL ? kv_ceil_div(left, block) : left / block;
 	struct kv_chain_walk walk = {0};
 
+	if (ids != NULL && !json_is_array(ids)) {
+		kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: not a list; allowed: a list of block ids");
+		return;
+	}
 	if (count != wanted) {
 		kv_row_fault(row, KV_FAULT_HASH_IDS,
 		             "hash_ids: %zu ids for in %" PRIu32 "; allowed: %" PRIu64 ", one for every "
@@ -148,6 +165,16 @@ static kv_time later(kv_time a, kv_time b)
 	return a > b ? a : b;
 }
 
+/* The recorders count think_time from the last answer whose time they knew. After a request without api_time it spans
+ * that request too (trace_0048: 185, 193 and 199 s for requests 301, 309 and 315 s from the start), and no more of it
+ * is thought than the time since that request was sent. */
+static kv_time think_time(struct kv_row *row, const struct done *last, const json_t *request, kv_time t)
+{
+	kv_time think = read_time(row, request, "think_time"), since = later(0, t - last->end);
+
+	return last->timed || think < since ? think : since;
+}
+
 /* The row comes as long after the thread's last request as its think time says, or as recorded where it starts the
  * thread or there is none; t is its own time from the start of the session. A request also waits for sub-agents that
  * had ended when it began. */
@@ -165,8 +192,8 @@ static void follow(struct kv_row *row, struct thread *thread, const json_t *requ
 		joined = true;
 	}
 	thread->join_count = 0;
-	if (thread->started && !joined && json_object_get(request, "think_time") != NULL)
-		row->think = read_time(row, request, "think_time");
+	if (thread->started && !joined && has_member(request, "think_time"))
+		row->think = think_time(row, &thread->last, request, t);
 	else
 		row->think = later(0, t - end);
 }
@@ -174,7 +201,7 @@ static void follow(struct kv_row *row, struct thread *thread, const json_t *requ
 static int take_request(struct tester *self, struct session *session, struct thread *thread, const json_t *request)
 {
 	struct kv_row *row = kv_trace_begin(self->trace, session->line);
-	kv_time t = thread->offset + read_time(row, request, "t");
+	kv_time t = thread->offset + read_start(row, request);
 	kv_time end = t + read_time(row, request, "api_time");
 
 	kv_trace_unknown_members(self->trace, request, request_keys);
@@ -191,7 +218,7 @@ static int take_request(struct tester *self, struct session *session, struct thr
 		return -1;
 	if (row->faulty)
 		return 0;
-	thread->last = (struct done){true, row->index, kv_row_root(row), end};
+	thread->last = (struct done){true, row->index, kv_row_root(row), end, has_member(request, "api_time")};
 	thread->started = true;
 	return 0;
 }
@@ -202,11 +229,17 @@ static int take_thread(struct tester *self, struct session *session, struct thre
 static int take_subagent(struct tester *self, struct session *session, struct thread *parent, const json_t *entry,
                          int depth)
 {
-	struct kv_row *scratch = kv_trace_begin(self->trace, session->line);
-	struct thread thread = {.last = parent->last, .offset = parent->offset + read_time(scratch, entry, "t")};
-	int status = take_thread(self, session, &thread, json_object_get(entry, "requests"), depth + 1);
+	struct kv_row *row = kv_trace_begin(self->trace, session->line);
+	struct thread thread = {.last = parent->last, .offset = parent->offset + read_start(row, entry)};
+	const json_t *requests = json_object_get(entry, "requests");
+	int status;
 
 	kv_trace_unknown_members(self->trace, entry, agent_keys);
+	if (!json_is_array(requests))
+		kv_row_fault(row, KV_FAULT_SYNTAX, "requests: not a list; allowed: the requests of a sub-agent");
+	if (row->faulty)
+		return kv_trace_accept(self->trace);
+	status = take_thread(self, session, &thread, requests, depth + 1);
 	if (status == 0 && thread.started) {
 		parent->joins =
 			kv_grow(parent->joins, &parent->join_capacity, parent->join_count + 1, sizeof *parent->joins);
@@ -234,8 +267,7 @@ static int take_thread(struct tester *self, struct session *session, struct thre
 	for (size_t i = 0; i < json_array_size(requests) && status == 0; i++) {
 		const json_t *entry = json_array_get(requests, i);
 
-		if (!json_is_object(json_object_get(entry, "requests")) &&
-		    !json_is_array(json_object_get(entry, "requests")))
+		if (!has_member(entry, "requests"))
 			status = take_request(self, session, thread, entry);
 		else if (depth < DEPTH_MAX)
 			status = take_subagent(self, session, thread, entry, depth);
@@ -258,6 +290,9 @@ static int fail_session(struct tester *self, const json_t *document, uint64_t li
 	if (block != NULL && (!json_is_integer(block) || json_integer_value(block) < 1 ||
 	                      json_integer_value(block) > KV_TOKENS_MAX))
 		return kv_trace_fail(self->trace, err, line, "block_size: is no whole number above 0");
+	if (!json_is_array(json_object_get(document, "requests")))
+		return kv_trace_fail(self->trace, err, line,
+		                     "requests: is no list; allowed: a session with an id and a list of requests");
 	if (!kv_ids_add(&self->sessions, kv_name_hash(json_string_value(id), (uint32_t)json_string_length(id)), 0))
 		return kv_trace_fail(self->trace, err, line,
 		                     "id: '%.80s' is that of an earlier session too; allowed: unique ids",
@@ -338,10 +373,12 @@ const struct kv_format kv_format_kv_cache_tester = {
 	.folders = true,
 	.rules = "A file is a session, a folder many; they start together, or `stagger` apart in order of file names. "
 	         "Times are seconds from the session's start, those of a sub-agent from its own. A request arrives "
-	         "think_time after the answer before it; a sub-agent starts as long after that answer as recorded, "
-	         "runs beside, and is waited for if it had ended when the next request began. With --open-loop all "
-	         "arrive at their recorded times. Ids hold inside a session only; there are floor(in / block) of them "
-	         "(last=ceil for releases that round up), the rest of a prompt is unique. Requests are whole: earlier "
+	         "think_time after the answer before it; where nothing says when that one came (no api_time), "
+	         "think_time counts from an earlier answer, and is cut to the recorded time between the two requests. "
+	         "A sub-agent starts as long after the answer before it as recorded, runs beside, and is waited for if "
+	         "it had ended when the next request began. With --open-loop all arrive at their recorded times. Ids "
+	         "hold inside a session only; there are floor(in / block) of them (last=ceil for releases that round "
+	         "up), the rest of a prompt is unique. Requests are whole: earlier "
 	         "turns are inside. An output of 0 is kept. A session without requests is left out and counted as "
 	         "empty_session.",
 	.detect = detect,

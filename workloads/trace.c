@@ -37,6 +37,7 @@ struct kv_trace {
 	struct kv_names columns;        /* likewise */
 	struct kv_row row;
 	uint64_t next_index;
+	uint64_t line, line_rows;       /* that the last row stood on, and how many of it there have been */
 	struct kv_block_watch blocks;
 	uint64_t uneven;                /* blocks that the reader itself has found to be */
 	kv_time latest;
@@ -105,6 +106,7 @@ struct kv_input *kv_trace_input(struct kv_trace *trace)
 
 int kv_trace_next_file(struct kv_trace *trace, struct kv_error *err)
 {
+	trace->line = 0;
 	return kv_files_next(&trace->files, err);
 }
 
@@ -150,6 +152,9 @@ static int reject(struct kv_trace *trace)
 		return 0;
 	}
 	trace->stopped = true;
+	if (trace->line_rows > 1)
+		return kv_trace_fail(trace, &trace->error, row->line, "request %" PRIu64 ": %s", trace->line_rows,
+		                     row->fault_text);
 	return kv_trace_fail(trace, &trace->error, row->line, "%s", row->fault_text);
 }
 
@@ -283,11 +288,18 @@ static void settle_arrival(struct kv_trace *trace)
 		row->arrival = 0;
 }
 
+static void count_row(struct kv_trace *trace)
+{
+	trace->next_index++;
+	trace->line_rows = trace->line == trace->row.line ? trace->line_rows + 1 : 1;
+	trace->line = trace->row.line;
+}
+
 int kv_trace_accept(struct kv_trace *trace)
 {
 	struct kv_row *row = &trace->row;
 
-	trace->next_index++;
+	count_row(trace);
 	if (row->index < trace->options.first_row || row->index >= trace->options.end_row)
 		return 0;
 	trace->counts.rows++;
