@@ -213,6 +213,31 @@ START_TEST(each_format_reads_its_rows_by_its_rules)
 }
 END_TEST
 
+/* A prompt of a million tokens in blocks of 16. */
+START_TEST(a_format_is_detected_by_a_first_line_of_half_a_megabyte)
+{
+	enum { IDS = 65536, ID_TEXT = 8 };
+	char *text = calloc(IDS * ID_TEXT + 200, 1), *end = text;
+	char path[KV_PATH_SIZE];
+	struct kv_trace_options options;
+	struct kv_trace *trace;
+	struct kv_error err = {0};
+
+	ck_assert_ptr_nonnull(text);
+	end += sprintf(end, "{\"chat_id\":1,\"timestamp\":0,\"input_length\":%d,\"output_length\":1,\"hash_ids\":[",
+	               IDS * 16);
+	for (int i = 0; i < IDS; i++)
+		end += sprintf(end, "%s%d", i > 0 ? "," : "", 100000 + i);
+	end += sprintf(end, "],\"type\":\"text\",\"turn\":1,\"parent_chat_id\":-1}\n");
+	kv_trace_options_init(&options);
+	ck_assert_int_eq(kv_read_all(kv_write_file(path, text, (size_t)(end - text)), &options, &trace, &err), 0);
+	unlink(path);
+	ck_assert_str_eq(kv_trace_format(trace)->name, "bailian");
+	kv_trace_close(trace);
+	free(text);
+}
+END_TEST
+
 /* Keys that a format does not know are counted wherever they stand, and nothing else happens. */
 static const struct {
 	const char *format, *text;
@@ -326,7 +351,8 @@ static const struct bad {
 	 ":2: round_index: 0 in session 'a'; allowed: 1, the next one (is the session id used twice?)"},
 	{"vllm-bench", "{\"input_lens\":[1,2],\"output_lens\":[1]}",
 	 ":1: output_lens: 1 entries; allowed: 2, as in input_lens"},
-	{"vllm-bench", "{\"input_lens\":[1,2,3],\"output_lens\":[1,-1,3]}", ":1: request 2: output_lens: '-1' is negative"},
+	{"vllm-bench", "{\"input_lens\":[1,2,3],\"output_lens\":[1,-1,3]}",
+	 ":1: request 2: output_lens: '-1' is negative"},
 	{"burstgpt", "Timestamp,Model,Request tokens,Response tokens\n1,ChatGPT,x,5\n",
 	 ":2: Request tokens: 'x' is not a number"},
 	{"ragpulse,tables=.",
@@ -566,6 +592,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, each_format_reads_its_rows_by_its_rules, 0, COUNT(samples));
 	tcase_add_loop_test(tc, unknown_keys_are_counted_and_do_no_harm, 0, COUNT(extras));
+	tcase_add_test(tc, a_format_is_detected_by_a_first_line_of_half_a_megabyte);
 	tcase_add_loop_test(tc, each_rule_that_is_broken_is_told, 0, COUNT(bads));
 	tcase_add_loop_test(tc, parameters_of_formats_are_checked, 0, 5);
 	tcase_add_test(tc, sub_agents_run_beside_and_are_waited_for_if_they_had_ended);

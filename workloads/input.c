@@ -2,6 +2,7 @@
 
 #include "workloads/input.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -19,6 +20,9 @@
 
 enum { RAW_SIZE = 1 << 16, CONTENT_SIZE = 1 << 17 };
 
+/* Formats are told apart by a first line up to this long: a line of block ids or tokens may have some megabytes. */
+enum { FIRST_LINE_MAX = 64 << 20 };
+
 enum encoding { PLAIN, GZIP, ZSTD };
 
 struct kv_input {
@@ -34,7 +38,8 @@ struct kv_input {
 	z_stream gzip;
 	ZSTD_DStream *zstd;
 	bool in_frame;        /* a gzip member or zstd frame has begun and not ended */
-	size_t first_length;  /* of the first chunk */
+	char *first;          /* the first chunk, which holds the first line */
+	size_t first_length, first_capacity;
 	bool first_pending;   /* it has not been asked for yet */
 	bool whole;           /* there is nothing after it */
 	char content[CONTENT_SIZE];
@@ -134,6 +139,7 @@ void kv_input_close(struct kv_input *input)
 	if (input->encoding == GZIP)
 		inflateEnd(&input->gzip);
 	ZSTD_freeDStream(input->zstd);
+	free(input->first);
 	XXH3_freeState(input->hash);
 	free(input->name);
 	free(input);
@@ -220,23 +226,43 @@ static int decode(struct kv_input *input, char *to, size_t room, size_t *got, st
 
 static void drop_byte_order_mark(struct kv_input *input)
 {
-	if (input->first_length >= 3 && memcmp(input->content, "\xef\xbb\xbf", 3) == 0) {
+	if (input->first_length >= 3 && memcmp(input->first, "\xef\xbb\xbf", 3) == 0) {
 		input->first_length -= 3;
-		memmove(input->content, input->content + 3, input->first_length);
+		memmove(input->first, input->first + 3, input->first_length);
 	}
 }
 
-/* Fills content once, as far as it goes, so that formats can be told apart by it. */
-static int read_first(struct kv_input *input, struct kv_error *err)
+/* Decodes into the first chunk until it has this length or there is no more. Returns as decode() does. */
+static int fill_first(struct kv_input *input, size_t length, struct kv_error *err)
 {
 	int status = 1;
 	size_t got;
 
-	while (status == 1 && input->first_length < CONTENT_SIZE) {
-		status = decode(input, input->content + input->first_length, CONTENT_SIZE - input->first_length, &got,
-		                err);
+	input->first = kv_grow(input->first, &input->first_capacity, length, 1);
+	while (status == 1 && input->first_length < length) {
+		status = decode(input, input->first + input->first_length, length - input->first_length, &got, err);
 		input->first_length += got;
 	}
+	return status;
+}
+
+/* Behind what is blank. */
+static bool has_line(const char *text, size_t length)
+{
+	size_t blank = 0;
+
+	while (blank < length && isspace((unsigned char)text[blank]))
+		blank++;
+	return memchr(text + blank, '\n', length - blank) != NULL;
+}
+
+/* Reads the first line at least, so that formats can be told apart by it. */
+static int read_first(struct kv_input *input, struct kv_error *err)
+{
+	int status = fill_first(input, CONTENT_SIZE, err);
+
+	while (status == 1 && input->first_length < FIRST_LINE_MAX && !has_line(input->first, input->first_length))
+		status = fill_first(input, 2 * input->first_length, err);
 	input->whole = status == 0;
 	drop_byte_order_mark(input);
 	input->first_pending = input->first_length > 0;
@@ -268,7 +294,7 @@ struct kv_input *kv_input_open(const char *path, struct kv_error *err)
 
 void kv_input_peek(const struct kv_input *input, const char **data, size_t *length, bool *whole)
 {
-	*data = input->content;
+	*data = input->first;
 	*length = input->first_length;
 	*whole = input->whole;
 }
@@ -278,6 +304,7 @@ int kv_input_chunk(struct kv_input *input, const char **data, size_t *length, st
 	*data = input->content;
 	if (input->first_pending) {
 		input->first_pending = false;
+		*data = input->first;
 		*length = input->first_length;
 		return 1;
 	}

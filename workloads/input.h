@@ -1,8 +1,8 @@
 /* A streamed byte source: a file, standard input ("-") or a preset ("preset:NAME"), plain, gzip or zstd, told apart by
  * their first bytes.
  *
- * Bytes come in chunks of whatever size is at hand; memory is a few buffers whatever the length of the file. A UTF-8
- * byte order mark at the very start is dropped.
+ * Bytes come in chunks of whatever size is at hand; memory is a few buffers and the first line, whatever the length of
+ * the file. A UTF-8 byte order mark at the very start is dropped.
  */
 #ifndef KV_WORKLOADS_INPUT_H
 #define KV_WORKLOADS_INPUT_H
@@ -22,7 +22,7 @@ void kv_input_close(struct kv_input *input);
 /* The name to use in messages: the path, or "standard input". */
 const char *kv_input_name(const struct kv_input *input);
 
-/* The first bytes of the content, without consuming them; *whole says that there are no more than these. To be called
+/* The first bytes of the content, with the first line if that has no more than 64 MiB, without consuming them; *whole says that there are no more than these. To be called
  * before the first kv_input_chunk. */
 void kv_input_peek(const struct kv_input *input, const char **data, size_t *length, bool *whole);
 
