@@ -172,13 +172,14 @@ static void set_engine(json_t *object, const struct kv_run_info *info)
 	set_text(object, "initial_cache", info->warm_trace != NULL ? "warm" : "cold");
 }
 
-static void set_fates(json_t *object, const struct kv_summary *summary)
+static void set_fates(json_t *object, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	json_t *reasons;
 
 	set_count(object, "arrived", summary->requests);
 	set_count(object, "finished", summary->status[KV_FINISHED]);
 	set_count(object, "refused", summary->status[KV_REFUSED]);
+	set_count(object, "sent_again", info->sent_again);
 	set_count(object, "dropped", summary->status[KV_DROPPED]);
 	set_count(object, "unfinished", summary->status[KV_UNFINISHED]);
 	reasons = add_object(object, "reasons");
@@ -555,7 +556,7 @@ json_t *kv_facts_build(const struct kv_summary *summary, struct kv_insight *insi
 	set_metrics(facts, summary, info);
 	kvsim = add_object(facts, "kvsim");
 	set_engine(kvsim, info);
-	set_fates(kvsim, summary);
+	set_fates(kvsim, summary, info);
 	set_counters(kvsim, summary);
 	set_swap(kvsim, summary, info);
 	set_occupancy(kvsim, summary, info);

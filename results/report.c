@@ -349,6 +349,8 @@ static void put_load(struct kv_output *out, const json_t *facts)
 	put_fact_row(out, facts, "Requests", "num_prompts", 0);
 	put_fact_row(out, facts, "Finished", "completed", 0);
 	put_fact_row(out, facts, "Refused", "kvsim/refused", 0);
+	if (json_integer_value(kv_facts_at(facts, "kvsim/sent_again")) > 0)
+		put_fact_row(out, facts, "Sent again after refusals", "kvsim/sent_again", 0);
 	put_fact_row(out, facts, "Dropped", "kvsim/dropped", 0);
 	put_fact_row(out, facts, "Unfinished", "kvsim/unfinished", 0);
 	put_fact_row(out, facts, "Measured time (s)", "duration", 2);

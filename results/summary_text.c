@@ -263,9 +263,11 @@ static void write_cache(struct kv_output *out, const struct kv_summary *summary,
 	write_count(out, "Engine steps:", counters->steps);
 }
 
-static void write_fates(struct kv_output *out, const struct kv_summary *summary)
+static void write_fates(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	write_count(out, "Requests refused:", summary->status[KV_REFUSED]);
+	if (info->sent_again > 0)
+		write_count(out, "Sent again after refusals:", info->sent_again);
 	write_count(out, "Requests dropped:", summary->status[KV_DROPPED]);
 	write_count(out, "Requests unfinished:", summary->status[KV_UNFINISHED]);
 	for (int i = KV_REASON_LENGTH + 1; i < KV_REASONS; i++) {
@@ -339,7 +341,7 @@ void kv_summary_write_text(const struct kv_summary *summary, const struct kv_run
 	write_occupancy(out, summary, info);
 	write_concurrency(out, summary, info);
 	write_cache(out, summary, info);
-	write_fates(out, summary);
+	write_fates(out, summary, info);
 	write_ttft_parts(out, summary);
 	write_rule(out);
 	write_notices(out, summary, info);

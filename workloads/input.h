@@ -22,8 +22,8 @@ void kv_input_close(struct kv_input *input);
 /* The name to use in messages: the path, or "standard input". */
 const char *kv_input_name(const struct kv_input *input);
 
-/* The first bytes of the content, with the first line if that has no more than 64 MiB, without consuming them; *whole says that there are no more than these. To be called
- * before the first kv_input_chunk. */
+/* The first bytes of the content, with the first line if that has no more than 64 MiB, without consuming them; *whole
+ * says that there are no more than these. To be called before the first kv_input_chunk. */
 void kv_input_peek(const struct kv_input *input, const char **data, size_t *length, bool *whole);
 
 /* How much of the file has been read, 0 to 1; 0 where its length is not known, as on a pipe. */

@@ -84,4 +84,14 @@ run run --trace chat.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-bloc
 	--warmup 1h --out unmeasured
 expect_line 'a run that measured no request says so' 0 'Nothing was measured: no request arrived after --warmup.'
 
+printf 'arrival_s,prompt_tokens,output_tokens\n0,9,2\n0,9,2\n0,9,2\n0,9,2\n' >"$scratch/crowd.csv"
+run run --trace crowd.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
+	--max-num-seqs 1 --admission queue-limit,requests=1 --retries 9 --retry-backoff 1ms --out crowd
+again=$(sed -n 's/.*"sent_again": \([0-9]*\).*/\1/p' "$scratch/crowd/summary.json")
+expect_line 'all are served in the end' 0 'Successful requests:                     4'
+report "$([ "$again" -gt 0 ] && [ "$(wc -l <"$scratch/crowd/requests.csv")" -eq $((1 + 4 + again)) ] &&
+	grep -q "\"sent_again\": $again" "$scratch/crowd/manifest.json" &&
+	grep -q "^Sent again after refusals: *$again *$" "$scratch/out"; echo $?)" \
+	'what is sent again is counted apart, so that sendings are requests and those'
+
 finish
