@@ -70,7 +70,7 @@ static const struct {
 	{ "tuned,share=nan", "tuned,share: 'nan' is not a number" },
 	{ "tuned,strict=1", "tuned,strict: '1' is neither true nor false" },
 	{ "tuned,patience=3", "tuned,patience: '3' is not a duration: write a number with a unit, such as 250ms, 1.5s, "
-	  "20us or 1h" },
+	  "10min or 1h" },
 	{ "tuned,limit", "tuned: write parameters as name=value, found 'limit'" },
 	{ "tuned,", "tuned: write parameters as name=value, found ''" },
 };

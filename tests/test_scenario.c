@@ -144,7 +144,7 @@ static const struct {
 	{ "seed: 1\nseed: 2\n", "s.yaml:2: key 'seed' stands here twice (first in line 1)" },
 	{ "seed: -1\n", "s.yaml:1: seed: -1 is out of range: at least 0 is allowed" },
 	{ "duration: 3\n",
-	  "s.yaml:1: duration: '3' is not a duration: write a number with a unit, such as 250ms, 1.5s, 20us "
+	  "s.yaml:1: duration: '3' is not a duration: write a number with a unit, such as 250ms, 1.5s, 10min "
 	  "or 1h" },
 	{ "policies: {eviction: {name: lru, params: {depth: 3}}}\n",
 	  "s.yaml:1: policies.eviction: lru takes no parameters, found 'depth'" },

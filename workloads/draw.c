@@ -278,7 +278,7 @@ static int add_part(struct kv_draw *draw, double share, char *text, const char *
 static int parse_part(struct kv_draw *draw, double share, const char *text, const char *folder, struct kv_error *err)
 {
 	char *copy = kv_calloc(strlen(text) + sizeof "constant,value=", 1);
-	bool number = (text[0] >= '0' && text[0] <= '9') || text[0] == '.';
+	bool number = *text != '\0' && strchr("+-.0123456789", *text) != NULL;
 	int status;
 
 	sprintf(copy, "%s%s", number ? "constant,value=" : "", text);
@@ -420,6 +420,21 @@ double kv_draw_largest(const struct kv_draw *draw)
 	for (size_t i = 0; i < draw->count; i++)
 		if (draw->parts[i].share > 0)
 			largest = fmax(largest, draw->parts[i].kind->quantile(draw->parts[i].state, inside(1)));
+	return largest;
+}
+
+double kv_draw_typical(const struct kv_draw *draw)
+{
+	double largest = 0;
+
+	for (size_t i = 0; i < draw->count; i++) {
+		const struct kv_draw_part *part = &draw->parts[i];
+		const struct state *s = part->state;
+
+		if (part->share > 0)
+			largest = fmax(largest, part->kind->excess != NULL ? bounded(s, s->mean) :
+			                                                     part->kind->quantile(s, inside(1)));
+	}
 	return largest;
 }
 

@@ -60,6 +60,10 @@ bool kv_draw_means(const struct kv_draw *draw, size_t part, double floor, double
 /* No value is above this. */
 double kv_draw_largest(const struct kv_draw *draw);
 
+/* What its values are like at most: of each part the mean that it was given, within its bounds, else its largest value;
+ * of these the largest. */
+double kv_draw_typical(const struct kv_draw *draw);
+
 /* Rounded to the nearest whole number within the range. */
 uint32_t kv_draw_whole(double value, uint32_t minimum, uint32_t maximum);
 

@@ -205,12 +205,12 @@ static void choose_chunks(struct generator *self, const struct session *session,
 
 static kv_time to_time(double seconds)
 {
-	return (kv_time)llrint(fmin(fmax(seconds, 0), 1e9) * (double)KV_SECOND);
+	return (kv_time)llrint(fmin(fmax(seconds, 0), KV_LOAD_MOST_SECONDS) * (double)KV_SECOND);
 }
 
 static uint64_t draw_turns(const struct kv_load_turns *turns, gsl_rng *rng)
 {
-	return kv_draw_whole(kv_draw_next(&turns->turns, rng), 1, 1000000);
+	return kv_draw_whole(kv_draw_next(&turns->turns, rng), 1, KV_LOAD_MOST_TURNS);
 }
 
 struct lengths {

@@ -122,13 +122,20 @@ static int read_text(const struct kv_node *mapping, const char *key, const char 
 	return 0;
 }
 
-/* A distribution, or the fallback where the key is absent. */
-static int read_draw(const struct kv_node *mapping, const char *key, const char *fallback, struct kv_draw *out,
-                     struct kv_error *err)
+/* A distribution of values up to `most`, or the fallback where the key is absent. */
+static int read_draw(const struct kv_node *mapping, const char *key, const char *fallback, double most,
+                     struct kv_draw *out, struct kv_error *err)
 {
 	const struct kv_node *node = kv_node_get(mapping, key);
 
-	return node != NULL ? kv_draw_read(out, node, err) : kv_draw_parse(out, fallback, "", err);
+	if (node == NULL)
+		return kv_draw_parse(out, fallback, "", err);
+	if (kv_draw_read(out, node, err) != 0)
+		return -1;
+	if (kv_draw_typical(out) > most)
+		return kv_node_fail(node, KV_EXIT_USAGE, err, "draws %g; allowed: up to %.10g", kv_draw_typical(out),
+		                    most);
+	return 0;
 }
 
 #define EXPECT_KEYS(node, err, ...) \
@@ -225,10 +232,12 @@ static int refuse_nothing(const struct reader *r, const struct kv_node *mapping,
 static int read_turns(const struct reader *r, const struct kv_node *mapping, const char *prefix,
                       struct kv_load_turns *turns)
 {
-	if (read_draw(mapping, "turns", "1", &turns->turns, r->err) != 0 ||
-	    read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", &turns->message, r->err) != 0 ||
-	    read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", &turns->output, r->err) != 0 ||
-	    read_draw(mapping, "think", "lognormal,mean=20,cv=1", &turns->think, r->err) != 0 ||
+	if (read_draw(mapping, "turns", "1", KV_LOAD_MOST_TURNS, &turns->turns, r->err) != 0 ||
+	    read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", KV_TOKENS_MAX, &turns->message,
+	              r->err) != 0 ||
+	    read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", KV_TOKENS_MAX, &turns->output,
+	              r->err) != 0 ||
+	    read_draw(mapping, "think", "lognormal,mean=20,cv=1", KV_LOAD_MOST_SECONDS, &turns->think, r->err) != 0 ||
 	    refuse_nothing(r, mapping, "turns", &turns->turns) != 0 ||
 	    refuse_nothing(r, mapping, "message", &turns->message) != 0)
 		return -1;
@@ -280,7 +289,7 @@ static int read_pool(const struct reader *r, const struct kv_node *node, struct 
 	    read_double(node, "popularity", 0, 20, &popularity, r->err) != 0)
 		return -1;
 	if (has_tokens) {
-		status = read_draw(node, "tokens", "1", &tokens, r->err);
+		status = read_draw(node, "tokens", "1", KV_TOKENS_MAX, &tokens, r->err);
 		if (status == 0)
 			status = refuse_nothing(r, node, "tokens", &tokens);
 		if (status == 0)
@@ -541,8 +550,8 @@ static int read_stream(const struct reader *r)
 
 	make_sources(r);
 	if (read_limits(r) != 0 || read_turns(r, r->node, "", &stream->turns) != 0 ||
-	    read_draw(r->node, "pause", "0", &stream->pause, r->err) != 0 ||
-	    read_draw(r->node, "retrieval", "0", &stream->retrieval, r->err) != 0 ||
+	    read_draw(r->node, "pause", "0", KV_LOAD_MOST_SECONDS, &stream->pause, r->err) != 0 ||
+	    read_draw(r->node, "retrieval", "0", KV_LOAD_MOST_SECONDS, &stream->retrieval, r->err) != 0 ||
 	    read_count(r->node, "max_tokens", 1, KV_TOKENS_MAX, &max_tokens, r->err) != 0 ||
 	    read_count(r->node, "priority", 0, 1000000, &priority, r->err) != 0 ||
 	    read_choice(r->node, "order", orders, &order, r->err) != 0)
@@ -553,7 +562,7 @@ static int read_stream(const struct reader *r)
 	note_means(r, "", "pause", &stream->pause, 0);
 	note_means(r, "", "retrieval", &stream->retrieval, 0);
 	if (kv_node_get(r->node, "deadline") != NULL &&
-	    read_draw(r->node, "deadline", "0", &stream->deadline, r->err) != 0)
+	    read_draw(r->node, "deadline", "0", KV_LOAD_MOST_SECONDS, &stream->deadline, r->err) != 0)
 		return -1;
 	if (read_system(r) != 0 || read_documents(r) != 0 || read_shots(r) != 0 || read_chunks(r) != 0 ||
 	    read_tenants(r) != 0 || read_subagents(r) != 0 || read_shared_prefix(r) != 0 || read_revisions(r) != 0)

@@ -49,6 +49,10 @@ enum kv_load_purpose {
 	KV_LOAD_PURPOSES
 };
 
+/* The most that is drawn: of seconds, and of turns of a session. */
+#define KV_LOAD_MOST_SECONDS 1e9
+enum { KV_LOAD_MOST_TURNS = 1000000 };
+
 struct kv_load_stream {
 	const char *name;    /* belongs to the tree, like all texts here */
 	kv_time start, duration;

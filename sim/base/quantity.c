@@ -241,7 +241,7 @@ int kv_parse_time(const char *text, kv_time minimum, kv_time maximum, kv_time *o
 	wide value;
 
 	if (parse_whole(text, time_units, false,
-	                "a duration: write a number with a unit, such as 250ms, 1.5s, 20us or 1h", &negative, &value,
+	                "a duration: write a number with a unit, such as 250ms, 1.5s, 10min or 1h", &negative, &value,
 	                err))
 		return -1;
 	signed_value = value > (wide)KV_TIME_MAX ? KV_TIME_MAX : (kv_time)value;

@@ -235,7 +235,8 @@ static const struct kv_key keys[] = {
 	  .help = "Multiply the trace's arrival times by this" },
 	{ .path = "workload.request_rate", .flag = "request-rate", .argument = "R", .type = KV_KEY_CUSTOM,
 	  FIELD(workload.request_rate), .parse = parse_open_number,
-	  .help = "Requests per second instead of the trace's own times; inf sends all at once" },
+	  .help = "Requests per second instead of the trace's own times; inf sends all at once. Those that "
+	          "follow others come on top" },
 	{ .path = "workload.burstiness", .flag = "burstiness", .argument = "G", .type = KV_KEY_CUSTOM,
 	  FIELD(workload.burstiness), .fallback = "1", .parse = parse_open_number,
 	  .help = "Shape of the gaps at that rate: 1 is Poisson, inf is constant" },

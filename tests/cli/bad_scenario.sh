@@ -45,7 +45,7 @@ wrong 'huge number' 64 '--max-num-seqs: 99999999999999999999999 is out of range:
 wrong 'fraction above one' 64 '--gpu-memory-utilization: 1.5 is out of range: 0.01 to 1 is allowed' \
 	--gpu-memory-utilization 1.5
 wrong 'duration without unit' 64 \
-	"--duration: '5' is not a duration: write a number with a unit, such as 250ms, 1.5s, 20us or 1h" --duration 5
+	"--duration: '5' is not a duration: write a number with a unit, such as 250ms, 1.5s, 10min or 1h" --duration 5
 wrong 'unknown key of --set' 64 "--set engine.blok_size: unknown key 'engine.blok_size': did you mean 'engine.block_size'?" \
 	--set engine.blok_size=16
 wrong '--set without value' 64 "--set: write path.to.key=value, found 'seed'" --set seed
