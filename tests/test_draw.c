@@ -155,6 +155,21 @@ START_TEST(an_empirical_distribution_has_the_quantiles_of_its_file)
 }
 END_TEST
 
+START_TEST(text_in_a_column_of_lengths_is_told)
+{
+	struct kv_error err;
+	FILE *file = fopen("lengths.tmp", "w");
+
+	ck_assert_ptr_nonnull(file);
+	fputs("name,tokens\na,30\n", file);
+	fclose(file);
+	ck_assert_int_ne(kv_draw_parse(&draw, "empirical,file=lengths.tmp,column=name", "", &err), 0);
+	unlink("lengths.tmp");
+	ck_assert_str_eq(err.text, "empirical: lengths.tmp:2: name: 'a'; allowed: a number from 0 to 1e18");
+	kv_draw_fini(&draw);
+}
+END_TEST
+
 START_TEST(a_mixture_has_its_shares)
 {
 	static const char text[] = "[{share: 95%, of: 1000}, {share: 5%, of: \"uniform,min=100000,max=1000000\"}]";
@@ -209,6 +224,7 @@ static const struct {
 	{"lognormal,mean=0", "lognormal,mean: "},
 	{"uniform,min=5,max=4", "uniform: min 5 is above max 4"},
 	{"empirical,file=no-such.csv", "empirical: no-such.csv: "},
+	{"empirical,column=x", "empirical: needs file=FILE"},
 	{"geometric,mean=0.5", "geometric,mean: "},
 	{"nan", "unknown distribution 'nan'"},
 };
@@ -233,6 +249,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_mean_within_bounds_is_known, 0,
 	                    (int)(sizeof bounded_means / sizeof *bounded_means));
 	tcase_add_test(tc, an_empirical_distribution_has_the_quantiles_of_its_file);
+	tcase_add_test(tc, text_in_a_column_of_lengths_is_told);
 	tcase_add_test(tc, a_mixture_has_its_shares);
 	tcase_add_loop_test(tc, pairs_are_correlated_as_asked, 0, 4);
 	tcase_add_loop_test(tc, what_is_no_distribution_is_told, 0, (int)(sizeof bad / sizeof *bad));

@@ -233,6 +233,20 @@ START_TEST(the_arrivals_of_a_trace_can_be_taken_at_another_rate)
 }
 END_TEST
 
+START_TEST(a_trace_without_times_has_no_rate_to_change)
+{
+	struct kv_error err = {0};
+	FILE *file = fopen("arrivals.tmp", "w");
+
+	ck_assert_ptr_nonnull(file);
+	fputs("arrival_s,prompt_tokens,output_tokens\n0,1,1\n0,1,1\n", file);
+	fclose(file);
+	ck_assert_int_eq(try("requests: 2\narrivals: \"trace,file=arrivals.tmp,rate=1\"\n", 1, 0, &err), -1);
+	unlink("arrivals.tmp");
+	ck_assert_msg(strstr(err.text, "arrivals.tmp: all arrive at the same time") != NULL, "%s", err.text);
+}
+END_TEST
+
 /* --- content ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(turns_carry_what_came_before_and_follow_the_answer)
@@ -604,6 +618,7 @@ int main(void)
 	tcase_add_test(tc, curves_change_the_rate_over_time);
 	tcase_add_test(tc, a_closed_loop_keeps_its_clients_busy);
 	tcase_add_test(tc, the_arrivals_of_a_trace_can_be_taken_at_another_rate);
+	tcase_add_test(tc, a_trace_without_times_has_no_rate_to_change);
 	tcase_add_test(tc, turns_carry_what_came_before_and_follow_the_answer);
 	tcase_add_test(tc, a_revision_keeps_what_lies_before_its_edit);
 	tcase_add_test(tc, chunks_stand_behind_what_is_shared_or_before_it);

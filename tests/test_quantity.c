@@ -160,6 +160,8 @@ START_TEST(errors_say_what_is_allowed)
 
 	kv_parse_count("70000", 1, 65535, &value, &err);
 	ck_assert_str_eq(err.text, "70000 is out of range: 1 to 65535 is allowed");
+	kv_parse_count("18446744073709551616", 0, UINT64_MAX, &value, &err);
+	ck_assert_str_eq(err.text, "18446744073709551616 is out of range: 0 to 18446744073709551615 is allowed");
 	kv_parse_bytes("80", false, 0, 1, &value, &err);
 	ck_assert_str_eq(err.text, "'80' is not a size: write a number with a unit, such as 80GiB, 80GB or 512MiB");
 	kv_parse_time("2h", 0, KV_SECOND, &time, &err);

@@ -174,7 +174,7 @@ static int read_column(struct state *s, const struct kv_csv_table *table, size_t
 {
 	for (size_t row = 0; row < table->rows; row++)
 		if (kv_parse_double(kv_csv_table_cell(table, row, column), 0, 1e18, &s->sorted[row], err) != 0)
-			return kv_csv_table_fail(table, row, column, err, err->text);
+			return kv_csv_table_fail(table, row, column, err, "a number from 0 to 1e18");
 	return 0;
 }
 
@@ -186,6 +186,8 @@ static int prepare_empirical(void *state, const char *folder, struct kv_error *e
 	size_t column = 0;
 	int status = 0;
 
+	if (*s->file == '\0')
+		return kv_fail(err, KV_EXIT_USAGE, "needs file=FILE");
 	snprintf(path, sizeof path, "%s%s", *s->file == '/' ? "" : folder, s->file);
 	table = kv_csv_table_read(path, err);
 	if (table == NULL)

@@ -200,7 +200,7 @@ int kv_parse_count(const char *text, uint64_t minimum, uint64_t maximum, uint64_
 	if (parse_whole(text, count_units, true, "a whole number", &negative, &value, err))
 		return -1;
 	if (negative || value < minimum || value > maximum) {
-		if (maximum == UINT64_MAX)
+		if (maximum == UINT64_MAX && value <= maximum)
 			return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: at least %" PRIu64 " is allowed", text,
 			               minimum);
 		return kv_fail(err, KV_EXIT_USAGE, "%s is out of range: %" PRIu64 " to %" PRIu64 " is allowed", text,
