@@ -566,7 +566,8 @@ static const struct {
 	 ":3: message: draws 1e+15; allowed: up to 1000000000"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\noutput: \"lognormal,mean=2e9,cv=1\"\n",
 	 ":3: output: draws 2e+09; allowed: up to 1000000000"},
-	{"requests: 5\narrivals: \"poisson,rate=1\"\nturns: \"uniform,min=1,max=2e6\"\n", ":3: turns: draws 2e+06; allowed"},
+	{"requests: 5\narrivals: \"poisson,rate=1\"\nturns: \"uniform,min=1,max=2e6\"\n",
+	 ":3: turns: draws 2e+06; allowed"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\ndeadline: 2e9\n", ":3: deadline: draws 2e+09; allowed"},
 	{"requests: 5\narrivals: \"poisson,rate=1\"\nmax_tokens: 0\n", ":3: max_tokens: 0 is out of range"},
 	/* Keys that would change nothing. */
