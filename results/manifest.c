@@ -29,8 +29,9 @@ static json_t *counts_value(const struct kv_count_line *lines, size_t count)
 
 static json_t *trace_value(const struct kv_run_info *info)
 {
-	return json_pack("{so ss? so sb so sI}", "file", kv_json_text(info->trace), "format", info->trace_format, "xxh128",
-	                 fingerprint_value(info->fingerprint), "has_prefixes", info->trace_has_prefixes, "skipped_rows",
+	return json_pack("{so ss? so sb ss? so sI}", "file", kv_json_text(info->trace), "format", info->trace_format,
+	                 "xxh128", fingerprint_value(info->fingerprint), "has_prefixes", info->trace_has_prefixes,
+	                 "arrivals", info->arrivals, "skipped_rows",
 	                 counts_value(info->skipped_rows, info->skipped_rows_count), "sent_again",
 	                 (json_int_t)info->sent_again);
 }

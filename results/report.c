@@ -729,10 +729,15 @@ static void put_initial_cache(struct kv_output *out, const json_t *manifest)
 
 static void put_assumed_values(struct kv_output *out, const json_t *manifest)
 {
+	const char *arrivals = kv_facts_text(manifest, "trace/arrivals");
 	const json_t *value;
 	size_t i;
 
 	kv_output_text(out, "</li><li>");
+	if (arrivals != NULL) {
+		put_text(out, arrivals);
+		kv_output_text(out, "</li><li>");
+	}
 	put_initial_cache(out, manifest);
 	kv_output_text(out, "</li><li>Assumed: what the memory table calls assumed");
 	json_array_foreach(kv_facts_at(manifest, "assumptions"), i, value) {

@@ -111,6 +111,7 @@ struct kv_run_info {
 	uint64_t fingerprint[2];     /* XXH128 of the trace as read, high half first; both 0 = unknown */
 	const struct kv_count_line *skipped_rows;  /* --skip-bad-rows, by reason */
 	size_t skipped_rows_count;
+	const char *arrivals;        /* a sentence: whether requests wait for others, or come at their times */
 	uint64_t sent_again;         /* how often requests were, that had been turned away (--retries) */
 	const char *warm_trace;      /* file replayed before time zero, as named; NULL = the cache starts cold */
 	const char *warm_format;

@@ -328,6 +328,8 @@ static void write_notices(struct kv_output *out, const struct kv_summary *summar
 		kv_output_text(out, "PARTIAL: the run was interrupted.\n");
 	if (summary->requests == 0 && summary->options->warmup > 0)
 		kv_output_text(out, "Nothing was measured: no request arrived after --warmup.\n");
+	if (info->arrivals != NULL)
+		kv_output_printf(out, "%s\n", info->arrivals);
 	for (size_t i = 0; i < info->skipped_rows_count; i++)
 		kv_output_printf(out, "Trace rows skipped, %s: %llu\n", info->skipped_rows[i].name,
 		                 (unsigned long long)info->skipped_rows[i].count);

@@ -310,6 +310,8 @@ static const struct bad {
 	 ":1: cached: 9 of prompt 8; allowed: at most these"},
 	{"copilot", "{\"session_id\":\"s\",\"turns\":[{\"llm_calls\":[{\"timestamp\":5}]}]}\n",
 	 ":1: timestamp: not a date in quotes"},
+	{"mooncake", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[9223372036854775808]}\n",
+	 ":1: column 81: too big integer near '9223372036854775808'; allowed: up to 9223372036854775807"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens\n7564.5,1\n",
 	 ":2: num_prefill_tokens: '7564.5' is not a whole number"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens,block_hash_ids\n32,1,1\n",

@@ -2,6 +2,7 @@
 
 #include "workloads/jsonl.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,9 @@ static void fault_json(struct kv_row *row, const char *text, size_t length, cons
 {
 	if (memchr(text, '\0', length) != NULL)
 		kv_row_fault(row, KV_FAULT_TEXT, "the line contains a NUL byte; allowed: one JSON object a line");
+	else if (json_error_code(error) == json_error_numeric_overflow)
+		kv_row_fault(row, KV_FAULT_RANGE, "column %d: %s; allowed: up to %" PRId64, error->column, error->text,
+		             INT64_MAX);
 	else
 		kv_row_fault(row, KV_FAULT_SYNTAX, "column %d: %s; allowed: one JSON object a line", error->column,
 		             error->text);

@@ -279,6 +279,7 @@ static void settle_arrival(struct kv_trace *trace)
 
 	if (trace->options.open_loop && row->after_count > 0) {
 		row->after_count = 0;
+		trace->counts.untied_rows++;
 		if (row->arrival == KV_TIME_NONE)
 			kv_row_fault(row, KV_FAULT_MISSING,
 			             "arrival: the row depends on others and has no time of its own; an open loop "

@@ -68,6 +68,7 @@ struct kv_trace_counts {
 	uint64_t zero_outputs;
 	uint64_t with_priority, with_deadline, with_tenant;  /* emitted rows that have one: a priority of 0 is none */
 	uint64_t dependent_rows;             /* that arrive when others have ended */
+	uint64_t untied_rows;                /* that would, but arrive at their recorded times: an open loop */
 	uint64_t retried;                    /* requests sent again after they had been turned away */
 	uint64_t waiting;                    /* of these, rows whose time has not come yet */
 	kv_time first, last;                 /* arrival of the first and last row emitted; KV_TIME_NONE before that */

@@ -30,6 +30,7 @@ struct run {
 	struct kv_results *results;
 	struct kv_run_budget_line *budget;
 	struct kv_count_line skipped[KV_FAULTS], warm_skipped[KV_FAULTS];
+	char arrivals[120];
 };
 
 static volatile sig_atomic_t interrupted;
@@ -283,6 +284,24 @@ static size_t list_skipped(struct kv_trace *trace, struct kv_count_line list[KV_
 	return reasons;
 }
 
+/* Only what has followers can be replayed either way. */
+static void describe_arrivals(struct run *run)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(run->trace);
+
+	if (counts->dependent_rows > 0)
+		snprintf(run->arrivals, sizeof run->arrivals,
+		         "Closed loop: %" PRIu64 " requests arrive a think time after others have ended.",
+		         counts->dependent_rows);
+	else if (counts->untied_rows > 0)
+		snprintf(run->arrivals, sizeof run->arrivals,
+		         "Open loop: %" PRIu64 " requests that follow others arrive at their recorded times instead.",
+		         counts->untied_rows);
+	else
+		return;
+	run->info.arrivals = run->arrivals;
+}
+
 static int take_fingerprint(struct kv_trace *trace, uint64_t fingerprint[2], struct kv_error *err)
 {
 	char text[KV_FINGERPRINT_SIZE], half[17];
@@ -303,6 +322,7 @@ static int fill_trace_counts(struct run *run, bool partial, struct kv_error *err
 
 	info->skipped_rows = run->skipped;
 	info->skipped_rows_count = list_skipped(run->trace, run->skipped);
+	describe_arrivals(run);
 	info->sent_again = kv_trace_counts(run->trace)->retried;
 	if (run->warm != NULL) {
 		info->warm_skipped_rows = run->warm_skipped;

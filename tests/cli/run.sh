@@ -94,4 +94,17 @@ report "$([ "$again" -gt 0 ] && [ "$(wc -l <"$scratch/crowd/requests.csv")" -eq 
 	grep -q "^Sent again after refusals: *$again *$" "$scratch/out"; echo $?)" \
 	'what is sent again is counted apart, so that sendings are requests and those'
 
+printf 'request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\na,0,9,2,,\nb,5,9,2,a,1\n' >"$scratch/follow.csv"
+# loop WORDS OPTION...: the terminal, the manifest and the page have the sentence
+loop() {
+	words=$1
+	shift
+	run run --trace follow.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
+		--out loop "$@"
+	report "$(grep -qx "$words" "$scratch/out" && grep -q "\"arrivals\": \"$words\"" "$scratch/loop/manifest.json" &&
+		grep -q "$words" "$scratch/loop/report.html"; echo $?)" "${words%%:*} is told"
+}
+loop 'Closed loop: 1 requests arrive a think time after others have ended.'
+loop 'Open loop: 1 requests that follow others arrive at their recorded times instead.' --open-loop
+
 finish
