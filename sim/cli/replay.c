@@ -134,6 +134,23 @@ static void note_warm(struct run *run)
 		          "prompts share");
 }
 
+static void note_idle_key(struct run *run, const char *key, bool used, const char *needed)
+{
+	if (!used && kv_scenario_setting(run->scenario, key)->origin > KV_BY_PROFILE)
+		kv_remark(&run->deployment.warnings, "%s changes nothing without %s", key, needed);
+}
+
+static void note_idle_keys(struct run *run)
+{
+	const struct kv_scenario *s = run->scenario;
+	bool has_rate = kv_scenario_is_set(s, "workload.request_rate") && !isinf(s->workload.request_rate);
+
+	note_idle_key(run, "workload.burstiness", has_rate, "a finite workload.request_rate");
+	note_idle_key(run, "workload.retry_backoff", s->workload.retries > 0, "workload.retries");
+	note_idle_key(run, "workload.warm_rows", run->warm != NULL, "workload.warm");
+	note_idle_key(run, "workload.warm_format", run->warm != NULL, "workload.warm");
+}
+
 static int open_trace(struct run *run, struct kv_error *err)
 {
 	const struct kv_scenario *s = run->scenario;
@@ -408,6 +425,7 @@ static int execute(struct run *run, struct kv_error *err)
 	    open_trace(run, err) || open_warm(run, err))
 		return -1;
 	note_warm(run);
+	note_idle_keys(run);
 	print_warnings(run, 0);
 	fill_info(run);
 	run->results = kv_results_open(&run->results_options, &run->info, err);

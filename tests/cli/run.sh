@@ -107,4 +107,19 @@ loop() {
 loop 'Closed loop: 1 requests arrive a think time after others have ended.'
 loop 'Open loop: 1 requests that follow others arrive at their recorded times instead.' --open-loop
 
+# idle KEY NEEDED OPTION...: said where it changes nothing, and not where what it needs is given as well
+idle() {
+	text="warning: workload.$1 changes nothing without $2"
+	shift 2
+	run run --trace follow.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
+		--out idle "$1" "$2"
+	cp "$scratch/out" "$scratch/without"
+	run run --trace follow.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
+		--out idle "$@"
+	report "$(grep -q "$text" "$scratch/without" && ! grep -q 'changes nothing without' "$scratch/out"; echo $?)" "$text"
+}
+idle burstiness 'a finite workload.request_rate' --burstiness 2 --request-rate 5
+idle retry_backoff workload.retries --retry-backoff 5s --retries 1
+idle warm_rows workload.warm --set workload.warm_rows=:1 --warm chat.csv
+
 finish
