@@ -489,6 +489,36 @@ START_TEST(a_folder_of_sessions_is_one_trace_in_order_of_names)
 }
 END_TEST
 
+START_TEST(an_empty_file_among_sessions_is_told)
+{
+	static const char session[] = "{\"id\":\"a\",\"requests\":[{\"t\":0,\"in\":64,\"out\":1,\"hash_ids\":[1]}]}";
+	struct kv_trace_options options;
+	struct kv_error err = {0};
+	struct kv_trace *trace;
+	char folder[] = "sessions-XXXXXX", path[64];
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	for (int i = 0; i < 2; i++) {
+		FILE *file;
+
+		snprintf(path, sizeof path, "%s/%d.json", folder, i);
+		file = fopen(path, "w");
+		ck_assert_ptr_nonnull(file);
+		fputs(i == 0 ? session : " \n", file);
+		fclose(file);
+	}
+	kv_trace_options_init(&options);
+	options.format = "kv-cache-tester";
+	ck_assert_int_eq(kv_read_all(folder, &options, &trace, &err), -1);
+	kv_trace_close(trace);
+	ck_assert_msg(strstr(err.text, "/1.json:1: the file is empty; allowed: JSON") != NULL, "%s", err.text);
+	unlink(path);
+	path[strlen(path) - strlen("1.json")] = '0';
+	unlink(path);
+	rmdir(folder);
+}
+END_TEST
+
 /* Every public file, as what it is found to be and how many requests it gives. */
 static const struct {
 	const char *path, *format;
@@ -599,6 +629,7 @@ int main(void)
 	tcase_add_loop_test(tc, parameters_of_formats_are_checked, 0, 5);
 	tcase_add_test(tc, sub_agents_run_beside_and_are_waited_for_if_they_had_ended);
 	tcase_add_test(tc, a_folder_of_sessions_is_one_trace_in_order_of_names);
+	tcase_add_test(tc, an_empty_file_among_sessions_is_told);
 	tcase_add_loop_test(tc, public_files_are_detected_and_read_in_full, 0, COUNT(files));
 	tcase_add_loop_test(tc, text_without_token_counts_is_told_apart, 0, 3);
 	tcase_add_loop_test(tc, what_lies_beside_traces_is_told_apart, 0, 4);

@@ -83,12 +83,15 @@ static int fill_document(struct kv_reader *reader, struct kv_error *err)
 {
 	struct document_reader *self = (struct document_reader *)reader;
 	uint64_t line = 1;
+	size_t at;
 	int status;
 
 	self->length = 0;
 	status = slurp(self, err);
-	for (size_t at = skip_blanks(self, 0, &line); status == 0 && at < self->length;
-	     at = skip_blanks(self, at, &line))
+	at = skip_blanks(self, 0, &line);
+	if (status == 0 && at == self->length)
+		return kv_trace_fail(self->trace, err, 1, "the file is empty; allowed: JSON");
+	for (; status == 0 && at < self->length; at = skip_blanks(self, at, &line))
 		status = take_document(self, &at, &line, err);
 	return status == 0 ? kv_trace_next_file(self->trace, err) : -1;
 }
