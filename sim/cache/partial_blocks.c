@@ -14,11 +14,33 @@
 
 enum { NONE = KV_PARTIAL_ROOT, FIRST_SLOTS = 1024 };
 
+/* --- free leaves -------------------------------------------------------------------------------------------------- */
+
+static bool is_free_leaf(const struct kv_partial_block *block)
+{
+	return block->first_hold == NONE && block->first_child == NONE;
+}
+
+static bool may_go(const void *tree, uint32_t b, struct kv_rank *key)
+{
+	const struct kv_partial_block *block = &((const struct kv_partial_blocks *)tree)->block[b];
+
+	*key = (struct kv_rank){block->priority, (int64_t)block->freed};
+	return is_free_leaf(block);
+}
+
+static void note_leaf(struct kv_partial_blocks *pool, uint32_t b)
+{
+	kv_leaves_note(&pool->leaves, pool, b, pool->used);
+}
+
+/* --- the pool ----------------------------------------------------------------------------------------------------- */
+
 void kv_partial_init(struct kv_partial_blocks *pool, uint32_t blocks, uint32_t block_size, bool copies)
 {
 	*pool = (struct kv_partial_blocks){
 		.blocks = blocks, .block_size = block_size, .copies = copies, .free_hold = NONE, .slots = FIRST_SLOTS,
-		.frees = blocks
+		.frees = blocks, .leaves.may_go = may_go
 	};
 	pool->slot = kv_calloc(pool->slots, sizeof *pool->slot);
 	memset(pool->slot, 0xff, pool->slots * sizeof *pool->slot);
@@ -32,56 +54,13 @@ void kv_partial_fini(struct kv_partial_blocks *pool)
 	free(pool->hold);
 	free(pool->slot);
 	free(pool->key.piece);
-	kv_heap_fini(&pool->leaves);
+	kv_heap_fini(&pool->leaves.heap);
 }
 
 void kv_partial_sequence_fini(struct kv_partial_sequence *sequence)
 {
 	free(sequence->hold);
 	*sequence = (struct kv_partial_sequence){0};
-}
-
-/* --- free leaves -------------------------------------------------------------------------------------------------- */
-
-static bool is_free_leaf(const struct kv_partial_block *block)
-{
-	return block->first_hold == NONE && block->first_child == NONE;
-}
-
-static struct kv_heap_entry leaf_entry(const struct kv_partial_blocks *pool, uint32_t b)
-{
-	return (struct kv_heap_entry){pool->block[b].priority, (int64_t)pool->block[b].freed, b, b};
-}
-
-/* Stale entries go when they are as many as all blocks could make. */
-static void sweep_leaves(struct kv_partial_blocks *pool)
-{
-	pool->leaves.count = 0;
-	for (uint32_t b = 0; b < pool->used; b++)
-		if (is_free_leaf(&pool->block[b]))
-			kv_heap_push(&pool->leaves, leaf_entry(pool, b));
-}
-
-static void note_leaf(struct kv_partial_blocks *pool, uint32_t b)
-{
-	if (!is_free_leaf(&pool->block[b]))
-		return;
-	kv_heap_push(&pool->leaves, leaf_entry(pool, b));
-	if (pool->leaves.count > 2 * (size_t)pool->used + FIRST_SLOTS)
-		sweep_leaves(pool);
-}
-
-static uint32_t first_leaf(struct kv_partial_blocks *pool)
-{
-	while (pool->leaves.count > 0) {
-		struct kv_heap_entry top = *kv_heap_peek(&pool->leaves);
-		const struct kv_partial_block *block = &pool->block[top.payload];
-
-		if (is_free_leaf(block) && top.primary == block->priority && top.secondary == (int64_t)block->freed)
-			return top.payload;
-		kv_heap_pop(&pool->leaves);
-	}
-	return NONE;
 }
 
 /* Of the free blocks that others follow. */
@@ -112,7 +91,7 @@ static uint32_t unused_block(struct kv_partial_blocks *pool)
 /* The free block that goes next. Those that were never taken are free since the beginning. */
 static uint32_t next_free(struct kv_partial_blocks *pool)
 {
-	uint32_t b = first_leaf(pool);
+	uint32_t b = kv_leaves_first(&pool->leaves, pool);
 
 	if (pool->used < pool->blocks && (b == NONE || pool->block[b].priority >= KV_PARTIAL_DEFAULT_PRIORITY))
 		return unused_block(pool);

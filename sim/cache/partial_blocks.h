@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/base/heap.h"
+#include "sim/cache/leaves.h"
 #include "sim/cache/stretch.h"
 
 #define KV_PARTIAL_DEFAULT_PRIORITY 35
@@ -57,7 +57,7 @@ struct kv_partial_blocks {
 	uint32_t *slot;
 	uint32_t slots;                /* a power of two */
 	uint32_t indexed;
-	struct kv_heap leaves;         /* free ones; entries that no longer say what their block does are stale */
+	struct kv_leaves leaves;       /* free ones */
 	uint64_t frees;
 	uint64_t held;                 /* blocks with holders */
 	uint64_t cached;               /* stored ones without */

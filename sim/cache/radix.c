@@ -13,9 +13,34 @@
 
 enum { NONE = UINT32_MAX, FIRST_SLOTS = 1024 };
 
+/* --- leaves ------------------------------------------------------------------------------------------------------- */
+
+static bool may_go(const void *tree, uint32_t n, struct kv_rank *key)
+{
+	const struct kv_radix *radix = tree;
+	const struct kv_radix_node *node = &radix->node[n];
+	struct kv_leaf_view view = {
+		.created = node->created, .accessed = node->accessed, .hits = node->hits, .priority = node->priority
+	};
+
+	if (n == KV_RADIX_ROOT || node->tokens == 0 || node->children > 0 || node->locks > 0)
+		return false;
+	*key = radix->eviction->policy->hooks.eviction.leaf(radix->eviction->state, &view);
+	return true;
+}
+
+static void note_leaf(struct kv_radix *radix, uint32_t n)
+{
+	kv_leaves_note(&radix->leaves, radix, n, radix->used);
+}
+
+/* --- the tree ----------------------------------------------------------------------------------------------------- */
+
 void kv_radix_init(struct kv_radix *radix, uint32_t page_size, const struct kv_policy_use *eviction)
 {
-	*radix = (struct kv_radix){.page_size = page_size, .eviction = eviction, .free_node = NONE, .slots = FIRST_SLOTS};
+	*radix = (struct kv_radix){
+		.page_size = page_size, .eviction = eviction, .free_node = NONE, .slots = FIRST_SLOTS, .leaves.may_go = may_go
+	};
 	radix->node = kv_grow(NULL, &radix->capacity, 64, sizeof *radix->node);
 	radix->used = 1;
 	radix->node[KV_RADIX_ROOT] = (struct kv_radix_node){.parent = NONE, .locks = 1};
@@ -30,7 +55,7 @@ void kv_radix_fini(struct kv_radix *radix)
 	free(radix->node);
 	free(radix->slot);
 	free(radix->key.piece);
-	kv_heap_fini(&radix->leaves);
+	kv_heap_fini(&radix->leaves.heap);
 }
 
 static struct kv_cursor cursor_of(const struct kv_radix_node *node)
@@ -122,57 +147,6 @@ static uint32_t find_child(const struct kv_radix *radix, uint64_t space, uint32_
 		*common -= *common % radix->page_size;
 		if (*common > 0)
 			return n;
-	}
-	return NONE;
-}
-
-/* --- leaves ------------------------------------------------------------------------------------------------------- */
-
-static struct kv_heap_entry leaf_key(const struct kv_radix *radix, uint32_t n)
-{
-	const struct kv_radix_node *node = &radix->node[n];
-	struct kv_leaf_view view = {
-		.created = node->created, .accessed = node->accessed, .hits = node->hits, .priority = node->priority
-	};
-	struct kv_rank rank = radix->eviction->policy->hooks.eviction.leaf(radix->eviction->state, &view);
-
-	return (struct kv_heap_entry){.primary = rank.primary, .secondary = rank.secondary, .sequence = n, .payload = n};
-}
-
-static bool is_open_leaf(const struct kv_radix *radix, uint32_t n)
-{
-	return n != KV_RADIX_ROOT && radix->node[n].tokens > 0 && radix->node[n].children == 0 && radix->node[n].locks == 0;
-}
-
-/* Stale entries go when they are as many as all nodes could make. */
-static void sweep_leaves(struct kv_radix *radix)
-{
-	radix->leaves.count = 0;
-	for (uint32_t n = 0; n < radix->used; n++)
-		if (is_open_leaf(radix, n))
-			kv_heap_push(&radix->leaves, leaf_key(radix, n));
-}
-
-/* After anything that its key depends on has changed, or it has become a leaf or unlocked. */
-static void note_leaf(struct kv_radix *radix, uint32_t n)
-{
-	if (!is_open_leaf(radix, n))
-		return;
-	kv_heap_push(&radix->leaves, leaf_key(radix, n));
-	if (radix->leaves.count > 2 * (size_t)radix->used + FIRST_SLOTS)
-		sweep_leaves(radix);
-}
-
-/* NONE if there is none. */
-static uint32_t first_leaf(struct kv_radix *radix)
-{
-	while (radix->leaves.count > 0) {
-		struct kv_heap_entry top = *kv_heap_peek(&radix->leaves);
-		struct kv_heap_entry now = leaf_key(radix, top.payload);
-
-		if (is_open_leaf(radix, top.payload) && top.primary == now.primary && top.secondary == now.secondary)
-			return top.payload;
-		kv_heap_pop(&radix->leaves);
 	}
 	return NONE;
 }
@@ -353,7 +327,7 @@ uint64_t kv_radix_evict(struct kv_radix *radix, uint64_t tokens)
 
 	radix->clock++;
 	while (evicted < tokens) {
-		uint32_t leaf = first_leaf(radix);
+		uint32_t leaf = kv_leaves_first(&radix->leaves, radix);
 
 		if (leaf == NONE)
 			break;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/base/heap.h"
+#include "sim/cache/leaves.h"
 #include "sim/cache/stretch.h"
 #include "sim/policy.h"
 
@@ -39,7 +39,7 @@ struct kv_radix {
 	uint32_t *slot;
 	uint32_t slots;                /* a power of two */
 	uint32_t indexed;
-	struct kv_heap leaves;         /* unlocked ones; entries that no longer say what their node does are stale */
+	struct kv_leaves leaves;       /* unlocked ones */
 	uint64_t clock;
 	uint64_t evictable, protected; /* tokens */
 	struct kv_stretches key;       /* of the operation that is under way */
