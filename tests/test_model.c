@@ -33,8 +33,8 @@ static struct kv_model *parse(const char *text)
 
 static bool notes_mention(const struct kv_model *model, const char *word)
 {
-	for (size_t i = 0; i < model->note_count; i++)
-		if (strstr(model->notes[i], word))
+	for (size_t i = 0; i < model->notes.count; i++)
+		if (strstr(model->notes.text[i], word))
 			return true;
 	return false;
 }
@@ -83,7 +83,7 @@ START_TEST(built_in_models_assume_nothing)
 		struct kv_model *m = kv_model_load(p->name, &err);
 
 		ck_assert_msg(m != NULL, "%s: %s", p->name, err.text);
-		ck_assert_msg(m->note_count == 0, "%s: %s", p->name, m->notes[0]);
+		ck_assert_msg(m->notes.count == 0, "%s: %s", p->name, m->notes.text[0]);
 		ck_assert_str_eq(m->name, p->name);
 		kv_model_free(m);
 	}

@@ -354,13 +354,11 @@ void kv_trace_unknown_members(struct kv_trace *trace, const json_t *object, cons
 
 void kv_trace_note(struct kv_trace *trace, const char *format, ...)
 {
-	char text[400];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	kv_vremark(&trace->notes, format, args);
 	va_end(args);
-	kv_remark(&trace->notes, "%s", text);
 }
 
 void kv_trace_uneven_blocks(struct kv_trace *trace, uint64_t count)

@@ -2,7 +2,6 @@
 
 #include "sim/base/remarks.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +9,22 @@
 
 #include "sim/base/memory.h"
 
-void kv_remark(struct kv_remarks *remarks, const char *format, ...)
+void kv_vremark(struct kv_remarks *remarks, const char *format, va_list args)
 {
 	char text[512];
+
+	vsnprintf(text, sizeof text, format, args);
+	remarks->text = kv_realloc(remarks->text, remarks->count + 1, sizeof *remarks->text);
+	remarks->text[remarks->count++] = kv_strdup(text);
+}
+
+void kv_remark(struct kv_remarks *remarks, const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	kv_vremark(remarks, format, args);
 	va_end(args);
-	remarks->text = kv_realloc(remarks->text, remarks->count + 1, sizeof *remarks->text);
-	remarks->text[remarks->count++] = kv_strdup(text);
 }
 
 static bool holds(const struct kv_remarks *remarks, const char *text)

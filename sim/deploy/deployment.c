@@ -452,8 +452,8 @@ static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s
 /* What profiles left open and a rule filled in. */
 static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *s)
 {
-	for (size_t i = 0; i < d->model->note_count; i++)
-		kv_remark(&d->warnings, "%s: %s", d->model->name, d->model->notes[i]);
+	for (size_t i = 0; i < d->model->notes.count; i++)
+		kv_remark(&d->warnings, "%s: %s", d->model->name, d->model->notes.text[i]);
 	for (size_t i = 0; d->hardware != NULL && s->latency.backend == KV_LATENCY_ROOFLINE && i < d->hardware->assumed_count; i++)
 		kv_remark(&d->assumptions, "%s: %s", d->hardware->name, d->hardware->assumed[i]);
 }

@@ -167,13 +167,11 @@ void kv_model_free(struct kv_model *model)
 {
 	if (!model)
 		return;
-	for (size_t i = 0; i < model->note_count; i++)
-		free(model->notes[i]);
 	for (char **skip = model->quantization.skip; skip && *skip; skip++)
 		free(*skip);
 	free(model->quantization.skip);
 	free(model->quantization.method);
-	free(model->notes);
+	kv_remarks_fini(&model->notes);
 	free(model->layer);
 	free(model->name);
 	free(model->architecture);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "sim/base/error.h"
+#include "sim/base/remarks.h"
 
 /* What mixes tokens in a layer. */
 enum kv_mixer {
@@ -137,8 +138,7 @@ struct kv_model {
 	struct kv_quantization quantization;
 	struct kv_weight_traits traits;
 
-	char **notes;            /* assumptions, to be printed */
-	size_t note_count;
+	struct kv_remarks notes;               /* assumptions, to be printed */
 };
 
 /* A built-in name or alias (case and "owner/" do not matter), or the path of a config.json (it ends in .json or is a

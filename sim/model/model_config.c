@@ -2,24 +2,11 @@
 
 #include "sim/model/model_config.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/memory.h"
-
-void kv_model_note(struct kv_model *model, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	model->notes = kv_realloc(model->notes, model->note_count + 1, sizeof *model->notes);
-	model->notes[model->note_count++] = kv_strdup(text);
-}
 
 static void read_identity(struct kv_model_reader *r, json_t *root)
 {
@@ -35,8 +22,8 @@ static void read_identity(struct kv_model_reader *r, json_t *root)
 	m->known_family = r->family != NULL;
 	if (!r->family) {
 		r->family = &kv_family_unknown;
-		kv_model_note(m, "model_type \"%s\" is unknown: taken for a decoder with gated feed-forward, two RMS norms a layer "
-		              "and full attention", m->family);
+		kv_remark(&m->notes, "model_type \"%s\" is unknown: taken for a decoder with gated feed-forward, two RMS norms a "
+		          "layer and full attention", m->family);
 	}
 }
 
@@ -46,8 +33,8 @@ static uint32_t count_or_class(struct kv_model_reader *r, const char *names, uin
 {
 	if (by_class == 0 || kv_field(&r->f, names))
 		return kv_field_count(&r->f, names, 1, maximum, fallback);
-	kv_model_note(r->model, "%.*s is missing: %u assumed, the default of the model's class", (int)strcspn(names, "|"),
-	              names, by_class);
+	kv_remark(&r->model->notes, "%.*s is missing: %u assumed, the default of the model's class", (int)strcspn(names, "|"),
+	          names, by_class);
 	return by_class;
 }
 
@@ -65,8 +52,9 @@ static void read_head_dim(struct kv_model_reader *r)
 		return;
 	}
 	m->head_dim = m->hidden / m->q_heads;
-	kv_model_note(m, "head_dim is missing: %u = hidden_size / num_attention_heads assumed, the rule of model_type \"%s\"",
-	              m->head_dim, m->family);
+	kv_remark(&m->notes,
+	          "head_dim is missing: %u = hidden_size / num_attention_heads assumed, the rule of model_type \"%s\"",
+	          m->head_dim, m->family);
 }
 
 static void read_kv_heads(struct kv_model_reader *r)
@@ -82,8 +70,8 @@ static void read_kv_heads(struct kv_model_reader *r)
 		m->kv_heads = count_or_class(r, names, KV_MAX_HEADS, r->family->defaults.kv_heads, KV_FIELD_REQUIRED);
 	else {
 		m->kv_heads = m->q_heads;
-		kv_model_note(m, "num_key_value_heads is missing: %u assumed, one for every query head (multi-head attention)",
-		              m->kv_heads);
+		kv_remark(&m->notes, "num_key_value_heads is missing: %u assumed, one for every query head (multi-head attention)",
+		          m->kv_heads);
 	}
 	if (!r->f.failed && m->q_heads % m->kv_heads)
 		kv_field_fail(&r->f, "num_key_value_heads", "is %u: it must divide num_attention_heads, which is %u",
@@ -310,11 +298,11 @@ static void read_output(struct kv_model_reader *r)
 	                                 KV_MAX_POSITION, r->family->defaults.max_position, 0);
 	m->tied_embeddings = kv_field_bool(&r->f, "tie_word_embeddings", r->family->tied);
 	if (!kv_field(&r->f, "tie_word_embeddings"))
-		kv_model_note(m, "tie_word_embeddings is missing: %s assumed, %s", r->family->tied ? "true" : "false",
-		              m->known_family ? "the default of the model's class" : "which counts the output head apart");
+		kv_remark(&m->notes, "tie_word_embeddings is missing: %s assumed, %s", r->family->tied ? "true" : "false",
+		          m->known_family ? "the default of the model's class" : "which counts the output head apart");
 	m->dtype = KV_DTYPE_BF16;
 	if (!dtype)
-		kv_model_note(m, "torch_dtype is missing: bfloat16 assumed");
+		kv_remark(&m->notes, "torch_dtype is missing: bfloat16 assumed");
 	else if (kv_dtype_parse(dtype, &m->dtype) != 0)
 		kv_field_fail(&r->f, "torch_dtype", "is \"%s\": it must be float32, bfloat16 or float16", dtype);
 }
@@ -345,8 +333,8 @@ static void read_prediction_layers(struct kv_model_reader *r)
 
 	r->model->mtp_layers = kv_field_count(&r->f, names, 0, KV_MAX_LAYERS, by_class);
 	if (by_class && !kv_field(&r->f, names))
-		kv_model_note(r->model, "num_nextn_predict_layers is missing: %u assumed, the default of the model's class, which "
-		              "counts with speculative decoding only", by_class);
+		kv_remark(&r->model->notes, "num_nextn_predict_layers is missing: %u assumed, the default of the model's class, which "
+		          "counts with speculative decoding only", by_class);
 }
 
 static void read_model(struct kv_model_reader *r, json_t *root)
@@ -355,7 +343,7 @@ static void read_model(struct kv_model_reader *r, json_t *root)
 
 	read_identity(r, root);
 	if (r->f.outer)
-		kv_model_note(m, "only the text part of a multimodal model is counted");
+		kv_remark(&m->notes, "only the text part of a multimodal model is counted");
 	m->layers = kv_field_count(&r->f, "num_hidden_layers|n_layer|n_layers|num_layers", 1, KV_MAX_LAYERS,
 	                           KV_FIELD_REQUIRED);
 	read_prediction_layers(r);

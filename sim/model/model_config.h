@@ -12,9 +12,6 @@ struct kv_model_reader {
 	const struct kv_family *family;
 };
 
-/* Adds a sentence about something that the file does not say. */
-void kv_model_note(struct kv_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Fills model->layer: mixers, windows, attention shapes and feed-forward kinds. */
 void kv_model_read_layers(struct kv_model_reader *r);
 

@@ -243,8 +243,8 @@ static void drop_idle_windows(struct kv_model *m)
 			m->layer[i].window = 0;
 		}
 	if (dropped)
-		kv_model_note(m, "sliding_window %u covers the whole context of %u: taken for full attention", dropped,
-		              m->max_position);
+		kv_remark(&m->notes, "sliding_window %u covers the whole context of %u: taken for full attention", dropped,
+		          m->max_position);
 }
 
 static void shape_attention(struct kv_model_reader *r, struct kv_layer *layer)

@@ -123,7 +123,7 @@ static void read_experts_dtype(struct kv_model_reader *r, struct kv_quantization
 	type = kv_field_text(&r->f, "expert_dtype", NULL);
 	q->mxfp4_experts = !type || !strcmp(type, "fp4");
 	if (!type)
-		kv_model_note(r->model, "expert_dtype is missing: fp4 assumed, as in the published models of this class");
+		kv_remark(&r->model->notes, "expert_dtype is missing: fp4 assumed, as in the published models of this class");
 	else if (!q->mxfp4_experts && strcmp(type, "fp8") != 0)
 		kv_field_fail(&r->f, "expert_dtype", "is \"%.40s\": known are fp4 and fp8", type);
 }
@@ -141,8 +141,8 @@ static void read_cache(struct kv_model_reader *r, struct kv_fields *f, struct kv
 	if (eight || (json_is_string(algorithm) && !strcasecmp(json_string_value(algorithm), "FP8")))
 		q->cache = "fp8";
 	else if (json_is_object(scheme) || (json_is_string(algorithm) && strcasecmp(json_string_value(algorithm), "none")))
-		kv_model_note(r->model, "quantization_config asks for a KV cache other than fp8, which no engine here takes from "
-		              "it: --kv-cache-dtype says what it is");
+		kv_remark(&r->model->notes, "quantization_config asks for a KV cache other than fp8, which no engine here takes from "
+		          "it: --kv-cache-dtype says what it is");
 }
 
 void kv_model_read_quantization(struct kv_model_reader *r)
