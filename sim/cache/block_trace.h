@@ -59,7 +59,8 @@ struct kv_block_trace {
 /* Cut size where block_size is 0 and the trace has no block ids. */
 #define KV_BLOCK_TRACE_TOKENS 16
 
-/* Adds a prompt to a trace that began as all zeroes but for block_size and anywhere. Returns 0, or -1 if there are too many blocks. */
+/* Adds a prompt to a trace that began as all zeroes but for block_size and anywhere. Returns 0, or -1 if there are too many
+ * blocks. */
 int kv_block_trace_add(struct kv_block_trace *trace, const struct kv_request *request, struct kv_error *err);
 void kv_block_trace_fini(struct kv_block_trace *trace);
 

@@ -1,5 +1,5 @@
-/* Leaves of a tree that may be evicted, the smallest key first. Their keys change while they stand here: an entry that no
- * longer says what its leaf does is stale and is passed over. */
+/* Leaves of a tree that may be evicted, the smallest key first. Their keys change while they stand here: an entry that
+ * no longer says what its leaf does is stale and is passed over. */
 #ifndef KV_SIM_CACHE_LEAVES_H
 #define KV_SIM_CACHE_LEAVES_H
 

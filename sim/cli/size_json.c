@@ -67,11 +67,14 @@ static json_t *request_json(const struct kv_size_report *report)
 	if (report->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
 		return json_pack("{sI sI}", "tokens", (json_int_t)tokens, "bytes",
 		                 (json_int_t)kv_llama_cache_bytes(&report->question.budget, tokens, 1));
-	return json_pack("{sI sI sI sI sI sI so}", "sequences", (json_int_t)report->arguments.sequences, "tokens",
-	                 (json_int_t)tokens, "blocks", (json_int_t)blocks, "bytes",
-	                 (json_int_t)kv_size_request_bytes(&report->question, &report->answer, tokens), "fit", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, false),
-	                 "fit_usable", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, true), "groups",
-	                 held_json(report, tokens));
+	return json_pack("{sI sI sI sI sI sI so}",
+	                 "sequences", (json_int_t)report->arguments.sequences,
+	                 "tokens", (json_int_t)tokens,
+	                 "blocks", (json_int_t)blocks,
+	                 "bytes", (json_int_t)kv_size_request_bytes(&report->question, &report->answer, tokens),
+	                 "fit", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, false),
+	                 "fit_usable", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, true),
+	                 "groups", held_json(report, tokens));
 }
 
 static json_t *pools_json(const struct kv_window_pools *pools)

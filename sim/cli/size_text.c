@@ -114,8 +114,8 @@ static void print_window_pools(struct kv_output *out, const struct kv_size_repor
 		                 pool->layers, pool->window, pool->share, pool->blocks,
 		                 kv_window_pool_request_blocks(pools, i, kv_size_report_length(r)));
 	}
-	kv_output_text(out, "Shares are layers x window, as the C++ KV manager divides; the PyTorch runtime of 2026 gives each window an equal "
-	               "one unless told otherwise.\n\n");
+	kv_output_text(out, "Shares are layers x window, as the C++ KV manager divides; the PyTorch runtime of 2026 gives "
+	               "each window an equal one unless told otherwise.\n\n");
 }
 
 /* SGLang has pools of its own for windowed layers of some models; which ones is not known here. */

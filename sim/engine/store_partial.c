@@ -246,5 +246,6 @@ static uint64_t unregistered(struct kv_engine *engine, uint32_t id)
 const struct kv_store kv_store_partial = {
 	.init = init, .fini = fini, .need = kv_tables_need, .lookup = look_up, .has_room = kv_tables_have_room,
 	.take = take, .grow = grow, .next = kv_tables_next, .delivered = delivered, .looks_at_each = true,
-	.waste = kv_tables_waste, .held = kv_tables_held, .count = count, .unregistered = unregistered, .release = release, .swaps = true
+	.waste = kv_tables_waste, .held = kv_tables_held, .count = count,
+	.unregistered = unregistered, .release = release, .swaps = true
 };

@@ -7,8 +7,8 @@
  *
  * blocks = floor(KV / page), the smallest number over pipeline stages; for SGLang and TensorRT-LLM windowed layers are
  * sized as if they held whole contexts, a lower bound (sim/sizing/window_pools.h has TensorRT-LLM's pools). KV may be
- * negative. `run` and `size` call this one function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang server_args.py of 2026-07, TensorRT-LLM's
- * KV manager, llama.cpp of 2026-08.
+ * negative. `run` and `size` call this one function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang
+ * server_args.py of 2026-07, TensorRT-LLM's KV manager, llama.cpp of 2026-08.
  */
 #ifndef KV_SIM_MEMORY_BUDGET_H
 #define KV_SIM_MEMORY_BUDGET_H
