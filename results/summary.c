@@ -148,14 +148,14 @@ static uint64_t add_first_token(struct kv_summary *summary, const struct kv_requ
 static void add_running_time(struct kv_summary *summary, const struct kv_request_record *record)
 {
 	kv_time end_of_prefill = record->first_token == KV_TIME_NONE ? record->finish : record->first_token;
-	kv_integral prefill = (kv_integral)(end_of_prefill - record->admitted - record->preempted_before_first);
+	uint64_t prefill = (uint64_t)(end_of_prefill - record->admitted - record->preempted_before_first);
 	kv_time preempted_after = record->preempted - record->preempted_before_first;
-	kv_integral decode = (kv_integral)(record->finish - end_of_prefill - preempted_after);
+	uint64_t decode = (uint64_t)(record->finish - end_of_prefill - preempted_after);
 	uint64_t prompt = record->prompt_tokens, length = prompt + record->output_tokens;
 
 	summary->running_ns += prefill + decode;
-	summary->length_ns += length * (prefill + decode);
-	summary->doubled_held_ns += 2 * prompt * prefill + (prompt + length) * decode;
+	summary->length_ns += (kv_integral)length * (prefill + decode);
+	summary->doubled_held_ns += (kv_integral)(2 * prompt) * prefill + (kv_integral)(prompt + length) * decode;
 }
 
 static void add_finished(struct kv_summary *summary, const struct kv_request_record *record)

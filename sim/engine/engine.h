@@ -32,19 +32,44 @@ enum { KV_PHASE_SPECIAL = UINT32_MAX, KV_PHASE_GAP = UINT32_MAX - 1 };
  * or the last one. */
 enum kv_part { KV_PART_NONE, KV_PART_CHUNK, KV_PART_LAST };
 
-/* A request between sending and its fate. */
+/* A request between sending and its fate. What steps look at stands first: many live at once, and memory is read by lines. */
 struct kv_live {
+	uint32_t prompt;            /* tokens */
+	uint32_t target;            /* outputs that it will generate */
+	uint32_t final;             /* tokens whose KV it computes until it finishes */
+	uint32_t computed;          /* before the current step; at `entered` while it is steady */
+	uint32_t scheduled;         /* tokens in the current step, special requests only */
+	uint32_t generated;         /* likewise at `entered` */
+	uint32_t high_water;        /* most tokens ever computed */
+	uint32_t place;             /* in the running list; KV_NONE = it does not run */
+	enum kv_part part;          /* of the step that ends */
+	bool steady;
+	bool alarm_set;             /* it has an entry in the wheel */
+	bool waste_counted;         /* holds its last block */
+	bool resuming;              /* recomputes after a preemption */
+	bool given_up;              /* while it runs: it goes at the end of the step, for give_up_reason */
+	bool eager;                 /* others refer to its output: its blocks are registered in the step that fills them */
+	bool length_limited;        /* max_tokens or max_model_len ends it */
+	bool in_use;
+	bool shell;                 /* dropped, but a queue still refers to the slot */
+	uint32_t steady_phase;      /* clock phase at which its last block is full */
+	uint64_t entered;           /* clock when it became steady */
+	kv_time first_token, last_token;
+	kv_time prefill_own;
+	uint64_t computed_tokens, recomputed_tokens;
+	uint64_t growth_steps;      /* of its phase, when it became steady */
+	kv_integral growth_time;
+
 	uint64_t index;
 	char *id;                   /* "" = "r" followed by index */
 	size_t id_capacity;
 	char *tenant;
 	size_t tenant_capacity;
-	kv_time arrival, sent, queued, admitted, first_token, last_token;
+	kv_time arrival, sent, queued, admitted;
 	kv_time retrieval;
 	kv_time preempted_at;       /* KV_TIME_NONE unless it waits after a preemption */
 	kv_time preempted, preempted_before_first, swapped;
 	kv_time queue_for[KV_WAIT_RESOURCES];  /* what reason_time had when it was queued; what it waited, once admitted */
-	kv_time prefill_own;
 	kv_time deadline;           /* when its client gives up without a first token; KV_TIME_MAX = never */
 	int64_t priority;
 	uint64_t tenant_key;        /* hash of the tenant's name; 0 = none */
@@ -54,46 +79,21 @@ struct kv_live {
 	uint32_t pieces;
 	uint32_t output_node;       /* whose owner it is; KV_NONE = none */
 
-	uint32_t prompt;            /* tokens */
-	uint32_t target;            /* outputs that it will generate */
 	uint32_t max_total;         /* prompt + max_tokens, cut at max_model_len */
-	uint32_t final;             /* tokens whose KV it computes until it finishes */
-	bool length_limited;        /* max_tokens or max_model_len ends it */
-	bool eager;                 /* others refer to its output: its blocks are registered in the step that fills them */
-
-	uint32_t computed;          /* before the current step; at `entered` while it is steady */
-	uint32_t scheduled;         /* tokens in the current step, special requests only */
-	uint32_t generated;         /* likewise at `entered` */
 	uint32_t generated_before;  /* when it was last admitted */
 	uint64_t admission_step;    /* number of that step */
-	uint32_t high_water;        /* most tokens ever computed */
-	enum kv_part part;          /* of the step that ends */
-	bool resuming;              /* recomputes after a preemption */
 	uint32_t swapped_tokens;    /* with KV in host memory; 0 = it is not swapped out */
-	bool waste_counted;         /* holds its last block */
 	uint32_t junction;          /* blocks: retention boundary (b), 0 = none */
-	uint32_t place;             /* in the running list; KV_NONE = it does not run */
-
-	bool steady;
-	bool alarm_set;             /* it has an entry in the wheel */
-	uint32_t steady_phase;      /* clock phase at which its last block is full */
-	uint64_t entered;           /* clock when it became steady */
-	uint64_t growth_steps;      /* of its phase, then */
-	kv_integral growth_time;
 
 	uint64_t chunk;             /* contiguous allocation: address and blocks */
 	uint64_t chunk_blocks;
 
 	uint32_t hit_tokens;        /* first admission */
 	enum kv_miss_reason miss_reason;
-	uint64_t computed_tokens, recomputed_tokens;
 	uint32_t preemptions, swaps;
 	uint64_t lone_preemption_tokens;  /* tokens_emitted + 1 when it last preempted itself while alone; 0 = never */
+	enum kv_reason give_up_reason;
 	uint32_t next_free;
-	bool in_use;
-	bool given_up;              /* while it runs: it goes at the end of the step ... */
-	enum kv_reason give_up_reason;  /* ... for this reason */
-	bool shell;                 /* dropped, but a queue still refers to the slot */
 };
 
 /* Requests that became steady in steps without decodes: so many with their last token at this time. */

@@ -134,7 +134,7 @@ static uint64_t most_needed(const struct kv_engine *engine, const struct kv_live
 {
 	uint64_t need = engine->store->need(engine, live, live->max_total, hit) - hit->evictable_windowed;
 
-	for (uint32_t g = 0; g < engine->config->groups; g++) {
+	for (uint32_t g = 0; engine->windowed && g < engine->config->groups; g++) {
 		uint64_t most = kv_min(engine->config->admission_cap[g], kv_tables_blocks_for(engine, live->max_total));
 
 		if (kv_tables_windowed(engine, g))
