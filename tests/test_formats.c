@@ -64,6 +64,11 @@ static const struct sample {
 	 "1,c1,,standard,,0,,0,true,10,5,10,0,0,0,0.0,,0,17,100000,100000,0,0,0,ok,,\n"
 	 "2,c1,,standard,,0,,0,true,10,0,10,0,0,0,0.0,,0,0,100000,100000,0,0,0,timeout,\"no, late\",\n",
 	 {{0.1, 17, 5, 0}, {0.25, 1010, 5, 2}}, KV_FAULT_FAILED, 1},
+	/* What a failed request says of itself need not make sense. */
+	{NULL, "blis",
+	 BLIS "0,c1,,standard,,0,,0,true,-1,-1,10,0,0,0,0.0,,0,0,x,100000,0,0,0,error,gone,\n"
+	 "1,c1,,standard,,0,,0,true,10,5,10,0,0,0,0.0,,0,17,100000,100000,0,0,0,ok,,\n",
+	 {{0.1, 17, 5, 0}}, KV_FAULT_FAILED, 1},
 	{NULL, "aibrix",
 	 "{\"timestamp\": 1500, \"requests\": [{\"prompt\": \"a b\", \"prompt_length\": 20, \"output_length\": 3}, "
 	 "{\"prompt\": \"a\", \"prompt_length\": 8, \"output_length\": 4, \"session_id\": \"s\"}]}\n"
@@ -128,6 +133,22 @@ static const struct sample {
 	 "3],\n"
 	 "\"start_times\": [100.5, 101, 102.25], \"errors\": [\"\", \"timed out\", \"\"]}\n",
 	 {{0, 10, 1, 0}, {1.75, 30, 3, 0}}, KV_FAULT_FAILED, 1},
+	/* --append-result: the second result on the same clock, whose failed request has neither time nor length; the
+	 * third after a restart, behind the 5 s that the second lasted. */
+	{NULL, "vllm-bench",
+	 "{\"duration\": 2.0, \"input_lens\": [10, 20], \"output_lens\": [1, 2], \"start_times\": [100.5, 100.25]}\n"
+	 "{\"duration\": 5.0, \"input_lens\": [-1, 30], \"output_lens\": [0, 3], \"start_times\": [0.0, 110.0], "
+	 "\"errors\": [\"refused\", \"\"]}\n"
+	 "{\"duration\": 1.0, \"input_lens\": [40], \"output_lens\": [4], \"start_times\": [7.0]}\n",
+	 {{0, 20, 2, 0}, {0.25, 10, 1, 0}, {9.75, 30, 3, 0}, {14.75, 40, 4, 0}}, KV_FAULT_FAILED, 1},
+	/* Batches, without times. */
+	{NULL, "vllm-bench",
+	 "{\"duration\": 2.5, \"input_lens\": [10], \"output_lens\": [1]}\n"
+	 "{\"duration\": 2.5, \"input_lens\": [20], \"output_lens\": [1]}\n", {{0, 10, 1, 0}, {2.5, 20, 1, 0}}, 0, 0},
+	/* 2^64 - 2 is too much for JSON integers, and written as text here. */
+	{NULL, "mooncake",
+	 "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 1, "
+	 "\"hash_ids\": [\"18446744073709551614\", 9]}\n", {{0, 600, 1, 2}}, 0, 0},
 	{NULL, "llmservingsim",
 	 "{\"request_id\": \"b0\", \"arrival_time_ns\": 46926808, \"input_toks\": 35, \"output_toks\": 5, "
 	 "\"prompt_full_block_ids\": [0, 1], \"later_full_block_ids\": []}\n",
@@ -311,7 +332,12 @@ static const struct bad {
 	{"copilot", "{\"session_id\":\"s\",\"turns\":[{\"llm_calls\":[{\"timestamp\":5}]}]}\n",
 	 ":1: timestamp: not a date in quotes"},
 	{"mooncake", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[9223372036854775808]}\n",
-	 ":1: column 81: too big integer near '9223372036854775808'; allowed: up to 9223372036854775807"},
+	 ":1: column 81: too big integer near '9223372036854775808'; allowed: up to 9223372036854775807, and block ids above "
+	 "that as text in quotes"},
+	{"mooncake",
+	 "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[\"18446744073709551615\"]}\n",
+	 ":1: hash_ids: entry 0 is no id; allowed: a whole number from 0 on, or its digits in quotes, below "
+	 "18446744073709551615"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens\n7564.5,1\n",
 	 ":2: num_prefill_tokens: '7564.5' is not a whole number"},
 	{"vidur", "num_prefill_tokens,num_decode_tokens,block_hash_ids\n32,1,1\n",
@@ -489,33 +515,100 @@ START_TEST(a_folder_of_sessions_is_one_trace_in_order_of_names)
 }
 END_TEST
 
-START_TEST(an_empty_file_among_sessions_is_told)
+/* Files of a folder of sessions: the first is good, and the others can give no session. */
+static const struct {
+	const char *text, *message;
+	enum kv_fault fault;
+} broken_files[] = {
+	{"{\"id\":\"a\",\"requests\":[{\"t\":0,\"in\":64,\"out\":1,\"hash_ids\":[1]}]}", NULL, 0},
+	{" \n", ":1: the file is empty; allowed: JSON", KV_FAULT_SYNTAX},
+	{"{\"id\":\"b\",\n\"requests\":[{\"t\":0,", ":2: column ", KV_FAULT_SYNTAX},
+	{"{\"id\":\"c\",\"requests\":[]}\n]", ":2: column 1: ", KV_FAULT_SYNTAX},
+	{"{\"id\":\"d\",\"requests\":[{\"t\":9223372036854775808}]}", ":1: column ", KV_FAULT_RANGE},
+	{"{\"requests\":[]}", ":1: id: is missing", KV_FAULT_MISSING},
+	{"{\"id\":\"e\",\"requests\":{}}", ":1: requests: is no list", KV_FAULT_SYNTAX},
+	{"{\"id\":\"f\",\"block_size\":0,\"requests\":[]}", ":1: block_size: is no whole number above 0",
+	 KV_FAULT_NUMBER},
+	{"{\"id\":\"a\",\"requests\":[]}", ":1: id: 'a' is that of an earlier session too", KV_FAULT_DUPLICATE_ID},
+	{"{\"id\":\"z\",\"requests\":[{\"t\":1,\"in\":64,\"out\":1,\"hash_ids\":[1]}]}", NULL, 0}
+};
+
+enum { BROKEN_FILES = sizeof broken_files / sizeof *broken_files };
+
+/* Writes those of the files whose numbers are among these, in their order. */
+static void write_folder(const char *folder, const int *numbers, int count)
 {
-	static const char session[] = "{\"id\":\"a\",\"requests\":[{\"t\":0,\"in\":64,\"out\":1,\"hash_ids\":[1]}]}";
+	for (int i = 0; i < count; i++) {
+		char path[64];
+		FILE *file;
+
+		snprintf(path, sizeof path, "%s/%02d.json", folder, numbers[i]);
+		file = fopen(path, "w");
+		ck_assert_ptr_nonnull(file);
+		fputs(broken_files[numbers[i]].text, file);
+		fclose(file);
+	}
+}
+
+static void remove_folder(const char *folder)
+{
+	for (int i = 0; i < BROKEN_FILES; i++) {
+		char path[64];
+
+		snprintf(path, sizeof path, "%s/%02d.json", folder, i);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+START_TEST(a_broken_file_among_sessions_is_told)
+{
 	struct kv_trace_options options;
 	struct kv_error err = {0};
 	struct kv_trace *trace;
-	char folder[] = "sessions-XXXXXX", path[64];
+	char folder[] = "sessions-XXXXXX";
 
+	if (broken_files[_i].message == NULL)
+		return;
 	ck_assert_ptr_nonnull(mkdtemp(folder));
-	for (int i = 0; i < 2; i++) {
-		FILE *file;
-
-		snprintf(path, sizeof path, "%s/%d.json", folder, i);
-		file = fopen(path, "w");
-		ck_assert_ptr_nonnull(file);
-		fputs(i == 0 ? session : " \n", file);
-		fclose(file);
-	}
+	write_folder(folder, (const int[]){0, _i}, 2);
 	kv_trace_options_init(&options);
 	options.format = "kv-cache-tester";
 	ck_assert_int_eq(kv_read_all(folder, &options, &trace, &err), -1);
 	kv_trace_close(trace);
-	ck_assert_msg(strstr(err.text, "/1.json:1: the file is empty; allowed: JSON") != NULL, "%s", err.text);
-	unlink(path);
-	path[strlen(path) - strlen("1.json")] = '0';
-	unlink(path);
-	rmdir(folder);
+	remove_folder(folder);
+	ck_assert_msg(strstr(err.text, broken_files[_i].message) != NULL, "%s", err.text);
+}
+END_TEST
+
+/* Each counts as one row, but for the one that has an empty session in front of what is broken. */
+START_TEST(broken_files_among_sessions_can_be_skipped)
+{
+	struct kv_trace_options options;
+	const struct kv_trace_counts *counts;
+	struct kv_error err = {0};
+	struct kv_trace *trace;
+	uint64_t left_out[KV_FAULTS] = {[KV_FAULT_EMPTY_SESSION] = 1};
+	char folder[] = "sessions-XXXXXX";
+	int all[BROKEN_FILES];
+
+	for (int i = 0; i < BROKEN_FILES; i++) {
+		all[i] = i;
+		left_out[broken_files[i].fault] += broken_files[i].message != NULL;
+	}
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	write_folder(folder, all, BROKEN_FILES);
+	kv_trace_options_init(&options);
+	options.format = "kv-cache-tester";
+	options.skip_bad_rows = true;
+	ck_assert_msg(kv_read_all(folder, &options, &trace, &err) == 0, "%s", err.text);
+	remove_folder(folder);
+	counts = kv_trace_counts(trace);
+	ck_assert_uint_eq(counts->emitted, 2);
+	ck_assert_uint_eq(counts->rows, BROKEN_FILES + 1);
+	for (int i = 0; i < KV_FAULTS; i++)
+		ck_assert_msg(counts->left_out[i] == left_out[i], "%s", kv_fault_name((enum kv_fault)i));
+	kv_trace_close(trace);
 }
 END_TEST
 
@@ -629,7 +722,8 @@ int main(void)
 	tcase_add_loop_test(tc, parameters_of_formats_are_checked, 0, 5);
 	tcase_add_test(tc, sub_agents_run_beside_and_are_waited_for_if_they_had_ended);
 	tcase_add_test(tc, a_folder_of_sessions_is_one_trace_in_order_of_names);
-	tcase_add_test(tc, an_empty_file_among_sessions_is_told);
+	tcase_add_loop_test(tc, a_broken_file_among_sessions_is_told, 0, BROKEN_FILES);
+	tcase_add_test(tc, broken_files_among_sessions_can_be_skipped);
 	tcase_add_loop_test(tc, public_files_are_detected_and_read_in_full, 0, COUNT(files));
 	tcase_add_loop_test(tc, text_without_token_counts_is_told_apart, 0, 3);
 	tcase_add_loop_test(tc, what_lies_beside_traces_is_told_apart, 0, 4);

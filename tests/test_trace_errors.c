@@ -23,6 +23,18 @@ static const struct bad table[] = {
 	{TEXT("\xef\xbb\xbf"), NULL, ": the file is empty"},
 	{TEXT(H3), NULL, ": no request in it: 0 rows read, 0 left out"},
 	{TEXT("a,b,c\n1,2,3\n"), NULL, ": its first line is of no format that is known (kvsim, "},
+	/* Slips in the headers of public files. */
+	{TEXT("TIMESTAMP,ContextTokens,generated_tokens\n1,2,3\n"), NULL,
+	 ": its first line is of no format that is known; it comes near to azure, but misses 'GeneratedTokens' (there is "
+	 "'generated_tokens'); name one with --format"},
+	{TEXT("Timestamp,Model,Request tokens\n1,2,3\n"), NULL,
+	 ": its first line is of no format that is known; it comes near to burstgpt, but misses 'Response tokens'; "},
+	{TEXT("{\"timestamp\":0,\"input_lenght\":5,\"output_length\":1,\"hash_ids\":[1]}\n"), NULL,
+	 ": its first line is of no format that is known; it comes near to mooncake, but misses 'input_length' (there is "
+	 "'input_lenght'); "},
+	{TEXT("{\"arrival_time_ns\":0,\"sub_requests\":5}\n"), NULL,
+	 ": its first line is of no format that is known; it comes near to llmservingsim-sessions, but what stands there "
+	 "is of another type; "},
 	{TEXT("arrival_s,output_tokens\n0,1\n"), NULL, ":1: the header has neither prompt nor prompt_tokens"},
 	{TEXT("prompt_tokens,output_tokens\n0,1\n"), NULL,
 	 ":1: column arrival_s: is missing, and this format requires it"},
@@ -138,7 +150,7 @@ static const struct bad table[] = {
 	 "hash_ids", ":2: hash_ids: 2 ids for input_length 512; allowed: 1"},
 	{TEXT("{\"timestamp\":0,\"input_length\":512,\"output_length\":1,\"hash_ids\":[1]}\n"
 	      "{\"timestamp\":0,\"input_length\":512,\"output_length\":1,\"hash_ids\":[-1]}\n"),
-	 "hash_ids", ":2: hash_ids: entry 0 is no whole number from 0 on"},
+	 "hash_ids", ":2: hash_ids: entry 0 is no id; allowed: a whole number from 0 on"},
 	{TEXT("{\"timestamp\":0,\"input_length\":512,\"output_length\":1,\"hash_ids\":[1]}\n"
 	      "{\"timestamp\":0,\"input_length\":512,\"output_length\":1,\"hash_ids\":{}}\n"),
 	 "hash_ids", ":2: hash_ids: not a list"},

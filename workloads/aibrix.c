@@ -49,6 +49,8 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 
 static const struct kv_table table = {.fields = (const struct kv_field[]){{0}}, .expand_json = expand, .close = free};
 
+static const char *const keys[] = {"timestamp", "requests", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return json_is_array(json_object_get(sniff->json, "requests")) &&
@@ -73,6 +75,7 @@ const struct kv_format kv_format_aibrix = {
 	.rules = "Times are milliseconds; all requests of a line arrive at its timestamp, in their order there. "
 	         "prompt_length and output_length are tokens and have to be given. The text of prompts and "
 	         "session_id are not used: prompts are replayed as unique.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_aibrix
 };

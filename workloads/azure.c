@@ -30,10 +30,11 @@ static const struct kv_field fields[] = {
 
 static const struct kv_table table = {.fields = fields};
 
+static const char *const keys[] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	return kv_sniff_has_field(sniff, "TIMESTAMP") && kv_sniff_has_field(sniff, "ContextTokens") &&
-	       kv_sniff_has_field(sniff, "GeneratedTokens");
+	return kv_sniff_has_fields(sniff, keys);
 }
 
 static struct kv_reader *open_azure(struct kv_trace *trace, const struct kv_sniff *sniff, const void *params,
@@ -53,6 +54,7 @@ const struct kv_format kv_format_azure = {
 	         "and a zone or no fraction at all, 2025 (multimodal) T, Z and three digits; all forms may be mixed. "
 	         "ContextTokens is taken as it is; images are not counted again. Nothing says which prompts share "
 	         "content.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_azure
 };

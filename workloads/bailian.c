@@ -10,10 +10,10 @@ static const struct kv_param params[] = KV_BLOCK_ID_PARAMS("16", "s", "ceil", "t
 
 static const char *const ignored[] = {"chat_id", "parent_chat_id", "type", "turn", NULL};
 
+static const char *const keys[] = {"chat_id", "timestamp", "input_length", "output_length", "hash_ids", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	static const char *const keys[] = {"chat_id", "timestamp", "input_length", "output_length", "hash_ids", NULL};
-
 	return kv_block_ids_detect(sniff, keys);
 }
 
@@ -31,6 +31,7 @@ const struct kv_format kv_format_bailian = {
 	.rules = "Times are seconds. Ids are global hashes of 16 tokens and everything before them, ceil(input_length "
 	         "/ 16) a row. A row is a whole request: the turns before it are inside its ids and its length, so "
 	         "chat_id and parent_chat_id are not needed, and a parent that is not in the file does no harm.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_bailian,
 	.params_size = sizeof(struct kv_block_id_params),

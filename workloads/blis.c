@@ -15,7 +15,6 @@ enum { MICROSECONDS = 3 };
 
 /* Of the row at hand. */
 struct blis {
-	bool failed;
 	uint32_t prefix;     /* tokens that the group shares */
 	uint32_t served;     /* the prompt's tokens as the server counted them; 0 = it did not */
 	char group[256];
@@ -49,9 +48,10 @@ static void read_served(void *owner, struct kv_row *row, const char *text, size_
 
 static void read_status(void *owner, struct kv_row *row, const char *text, size_t length)
 {
-	(void)row;
+	(void)owner;
 	(void)length;
-	((struct blis *)owner)->failed = strcmp(text, "ok") != 0;
+	if (strcmp(text, "ok") != 0)
+		kv_row_excuse(row, KV_FAULT_FAILED);
 }
 
 static void settle_deadline(struct kv_row *row)
@@ -94,8 +94,6 @@ static void finish(void *owner, struct kv_row *row)
 	settle_deadline(row);
 	if (!row->faulty)
 		settle_prompt(self, row);
-	if (self->failed)
-		kv_row_leave_out(row, KV_FAULT_FAILED);
 }
 
 static void begin(void *owner)
@@ -113,7 +111,7 @@ static const struct kv_field fields[] = {
 	{.name = "prefix_group", .read_text = read_group},
 	{.name = "prefix_length", .read_text = read_prefix},
 	{.name = "server_input_tokens", .read_text = read_served},
-	{.name = "status", .read_text = read_status},
+	{.name = "status", .read_text = read_status, .decides = true},
 	{.name = "deadline_us", .type = KV_FIELD_TIME, .digits = MICROSECONDS,
 	 .offset = offsetof(struct kv_row, deadline)},
 	{.name = "tenant_id", .type = KV_FIELD_NAME, .offset = offsetof(struct kv_row, tenant)},
@@ -135,10 +133,11 @@ static const struct kv_field fields[] = {
 
 static const struct kv_table table = {.fields = fields, .begin = begin, .finish = finish, .close = free};
 
+static const char *const keys[] = {"arrival_time_us", "input_tokens", "output_tokens", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	return kv_sniff_has_field(sniff, "arrival_time_us") && kv_sniff_has_field(sniff, "input_tokens") &&
-	       kv_sniff_has_field(sniff, "output_tokens");
+	return kv_sniff_has_fields(sniff, keys);
 }
 
 static struct kv_reader *open_blis(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -158,8 +157,9 @@ const struct kv_format kv_format_blis = {
 	         "deadline counts from there (0 is none). Prompts of one prefix_group begin with its prefix_length "
 	         "tokens, before input_tokens of their own; without a group, server_input_tokens is the prompt where "
 	         "it is not 0. Rows are whole requests, and rounds of a session do not wait for each other. Rows "
-	         "whose status is not ok are left out and counted as failed_request. The YAML file beside it is not "
-	         "read.",
+	         "whose status is not ok are left out and counted as failed_request, whatever else they say. The YAML "
+	         "file beside it is not read.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_blis
 };

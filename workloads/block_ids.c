@@ -27,6 +27,29 @@ unsigned kv_time_unit_digits(uint32_t unit)
 	return digits[unit];
 }
 
+bool kv_block_id_parse(const char *text, size_t length, uint64_t *id)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		uint64_t digit = (unsigned char)text[i] - (uint64_t)'0';
+
+		if (digit > 9 || number > (KV_BLOCK_ID_END - 1 - digit) / 10)
+			return false;
+		number = number * 10 + digit;
+	}
+	*id = number;
+	return length > 0;
+}
+
+bool kv_block_id_json(const json_t *value, uint64_t *id)
+{
+	if (json_is_string(value))
+		return kv_block_id_parse(json_string_value(value), json_string_length(value), id);
+	*id = (uint64_t)json_integer_value(value);
+	return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
 static void keep_ids(void *owner, struct kv_row *row, const json_t *ids)
 {
 	struct block_ids *self = owner;
@@ -41,15 +64,15 @@ static void add_segments(const struct kv_block_id_params *params, struct kv_row 
 	size_t count = json_array_size(ids);
 
 	for (size_t i = 0; i < count; i++) {
-		const json_t *id = json_array_get(ids, i);
 		uint32_t length = left < block ? left : block;
+		uint64_t id;
 
-		if (!json_is_integer(id) || json_integer_value(id) < 0) {
-			kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: entry %zu is no whole number from 0 on",
+		if (!kv_block_id_json(json_array_get(ids, i), &id)) {
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "%s: entry %zu is no id; allowed: " KV_BLOCK_ID_ALLOWED,
 			             params->ids_key, i);
 			return;
 		}
-		kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)json_integer_value(id), length);
+		kv_row_segment(row, KV_STREAM_BLOCK, id, length);
 		left -= length;
 	}
 	if (left > 0)

@@ -5,6 +5,13 @@
 
 #include "workloads/format.h"
 
+/* Block ids are 64-bit numbers below this: a whole number in JSON (which ends at 2^63 - 1), or decimal digits in text.
+ * Each returns false for anything else. */
+#define KV_BLOCK_ID_END UINT64_MAX
+bool kv_block_id_parse(const char *text, size_t length, uint64_t *id);
+bool kv_block_id_json(const json_t *value, uint64_t *id);
+#define KV_BLOCK_ID_ALLOWED "a whole number from 0 on, or its digits in quotes, below 18446744073709551615"
+
 enum kv_last_block {
 	KV_LAST_CEIL,    /* ceil(length / block) ids: the last one may cover fewer tokens */
 	KV_LAST_FLOOR    /* floor(length / block) ids: the rest of the prompt is unique */

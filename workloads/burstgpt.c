@@ -60,10 +60,11 @@ static const struct kv_param params[] = {
 	{0}
 };
 
+static const char *const keys[] = {"Timestamp", "Request tokens", "Response tokens", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	return kv_sniff_has_field(sniff, "Timestamp") && kv_sniff_has_field(sniff, "Request tokens") &&
-	       kv_sniff_has_field(sniff, "Response tokens");
+	return kv_sniff_has_fields(sniff, keys);
 }
 
 static struct kv_reader *open_burstgpt(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -84,6 +85,7 @@ const struct kv_format kv_format_burstgpt = {
 	.rules = "Times are seconds (as text like 19440110.0 in the third release) and count from the first row. "
 	         "Columns go by name. Rows without response tokens are failed requests: they are left out and counted "
 	         "as failed_request. Session ID, Elapsed time and Log Type are not used.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_burstgpt,
 	.params_size = sizeof(struct burstgpt_params),

@@ -83,10 +83,8 @@ static int take_call(struct copilot *self, struct kv_session *session, const jso
 	read_start(row, call);
 	duration = read_duration(row, call);
 	read_tokens(row, json_object_get(call, "tokens"), &cached);
-	if (json_integer_value(json_object_get(call, "status_code")) >= 400) {
-		row->faulty = false;
-		kv_row_leave_out(row, KV_FAULT_FAILED);
-	}
+	if (json_integer_value(json_object_get(call, "status_code")) >= 400)
+		kv_row_excuse(row, KV_FAULT_FAILED);
 	if (!row->faulty) {
 		if (session->rounds > 0 && row->arrival > session->last_end)
 			row->think = row->arrival - session->last_end;
@@ -146,6 +144,8 @@ static const struct kv_table table = {
 	.fields = (const struct kv_field[]){{0}}, .expand_json = expand, .close = close_copilot
 };
 
+static const char *const keys[] = {"session_id", "turns", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	const json_t *first = json_array_get(json_object_get(sniff->json, "turns"), 0);
@@ -179,6 +179,7 @@ const struct kv_format kv_format_copilot = {
 	         "not known. Calls with a status_code from 400 on are left out and counted as failed_request, "
 	         "sessions without calls as empty_session. Written from the description of the data set, not from "
 	         "its files.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_copilot
 };

@@ -107,10 +107,10 @@ static void take_cell(struct csv_reader *csv, const char *text, size_t length)
 		if (csv->table->begin != NULL)
 			csv->table->begin(csv->owner);
 	}
-	if (csv->field++ >= csv->column_count || csv->row->faulty)
+	if (csv->field++ >= csv->column_count)
 		return;
 	column = csv->columns[csv->field - 1];
-	if (column == NULL)
+	if (column == NULL || (csv->row->faulty && !column->decides))
 		return;
 	if (length > 0)
 		kv_field_read_text(column, csv->owner, csv->row, text, length);
@@ -121,7 +121,7 @@ static void take_cell(struct csv_reader *csv, const char *text, size_t length)
 static void finish_row(struct csv_reader *csv)
 {
 	if (csv->field != csv->column_count) {
-		csv->row->faulty = false;
+		csv->row->faulty = csv->row->expected = false;
 		kv_row_fault(csv->row, KV_FAULT_COLUMNS, "%zu fields; allowed: %zu, as in the header", csv->field,
 		             csv->column_count);
 	}

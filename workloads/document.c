@@ -62,7 +62,15 @@ static uint64_t count_lines(const char *text, size_t length)
 	return lines;
 }
 
-static int take_document(struct document_reader *self, size_t *at, uint64_t *line, struct kv_error *err)
+/* Nobody knows where the next document begins: the rest of the file goes too. */
+static int leave_out_rest(struct document_reader *self, size_t *at, uint64_t line, const json_error_t *error)
+{
+	*at = self->length;
+	kv_row_json_fault(kv_trace_begin(self->trace, line + (uint64_t)error->line - 1), error, "JSON");
+	return kv_trace_accept(self->trace);
+}
+
+static int take_document(struct document_reader *self, size_t *at, uint64_t *line)
 {
 	json_error_t error;
 	json_t *document = json_loadb(self->text + *at, self->length - *at,
@@ -70,9 +78,8 @@ static int take_document(struct document_reader *self, size_t *at, uint64_t *lin
 	int status;
 
 	if (document == NULL)
-		return kv_trace_fail(self->trace, err, *line + (uint64_t)error.line - 1, "column %d: %s; allowed: JSON",
-		                     error.column, error.text);
-	status = self->table->expand(self->owner, document, *line, err);
+		return leave_out_rest(self, at, *line, &error);
+	status = self->table->expand(self->owner, document, *line);
 	json_decref(document);
 	*line += count_lines(self->text + *at, (size_t)error.position);
 	*at += (size_t)error.position;
@@ -90,9 +97,9 @@ static int fill_document(struct kv_reader *reader, struct kv_error *err)
 	status = slurp(self, err);
 	at = skip_blanks(self, 0, &line);
 	if (status == 0 && at == self->length)
-		return kv_trace_fail(self->trace, err, 1, "the file is empty; allowed: JSON");
+		status = kv_trace_leave_out(self->trace, 1, KV_FAULT_SYNTAX, "the file is empty; allowed: JSON");
 	for (; status == 0 && at < self->length; at = skip_blanks(self, at, &line))
-		status = take_document(self, &at, &line, err);
+		status = take_document(self, &at, &line);
 	return status == 0 ? kv_trace_next_file(self->trace, err) : -1;
 }
 

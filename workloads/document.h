@@ -1,14 +1,15 @@
 /* Traces in one JSON document, or several one after the other, each of which gives many rows. The whole input is held
- * in memory while it is read. */
+ * in memory while it is read. What is no JSON is one unusable row, and so is what follows it in its file.
+ */
 #ifndef KV_WORKLOADS_DOCUMENT_H
 #define KV_WORKLOADS_DOCUMENT_H
 
 #include "workloads/format.h"
 
 struct kv_document_table {
-	/* Hands over the rows of one document, which begins on this line. Returns 0, or -1 if a row or the document
-	 * could not be taken (the trace or err says why). */
-	int (*expand)(void *owner, json_t *document, uint64_t line, struct kv_error *err);
+	/* Hands over the rows of one document, which begins on this line, or leaves it out whole. Returns 0 or -1 as
+	 * kv_trace_accept does. */
+	int (*expand)(void *owner, json_t *document, uint64_t line);
 	void (*close)(void *owner);
 };
 

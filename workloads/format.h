@@ -113,6 +113,8 @@ void kv_row_fault(struct kv_row *row, enum kv_fault fault, const char *format, .
 
 /* Leaves a row out by the format's own rules: counted, never an error. */
 void kv_row_leave_out(struct kv_row *row, enum kv_fault fault);
+/* The same of a row that may be marked already: what a failed request says of itself need not make sense. */
+void kv_row_excuse(struct kv_row *row, enum kv_fault fault);
 
 enum kv_field_type {
 	KV_FIELD_CUSTOM,   /* read by the field's own functions */
@@ -130,6 +132,7 @@ struct kv_field {
 	size_t offset;         /* into struct kv_row */
 	unsigned digits;       /* of KV_FIELD_TIME */
 	bool required;         /* in the header and in every row */
+	bool decides;          /* CSV: read of rows that are marked already, too, since it may excuse them */
 	const char *refusal;   /* why it cannot be honoured; NULL = it can */
 	/* KV_FIELD_CUSTOM, for files in CSV (text ends with a NUL that does not count) and in JSON lines. */
 	void (*read_text)(void *owner, struct kv_row *row, const char *text, size_t length);
@@ -171,6 +174,8 @@ void kv_field_read_member(const struct kv_field *field, struct kv_row *row, cons
 /* A token count in text, for custom fields; false if the row has been marked. */
 bool kv_row_tokens(struct kv_row *row, const char *field, const char *text, size_t length, uint32_t *out);
 bool kv_row_json_tokens(struct kv_row *row, const char *field, const json_t *value, uint32_t *out);
+/* The row stands in text that jansson could not read. */
+void kv_row_json_fault(struct kv_row *row, const json_error_t *error, const char *allowed);
 /* Marks the row if the text holds a NUL byte or is not UTF-8. */
 bool kv_row_check_text(struct kv_row *row, const char *field, const char *text, size_t length);
 
@@ -191,6 +196,8 @@ struct kv_sniff {
 };
 
 bool kv_sniff_has_field(const struct kv_sniff *sniff, const char *name);
+/* All of them, ended by NULL. */
+bool kv_sniff_has_fields(const struct kv_sniff *sniff, const char *const *names);
 /* Anywhere in the beginning of the file: for JSON that does not end within its first line. */
 bool kv_sniff_contains(const struct kv_sniff *sniff, const char *text);
 
@@ -201,6 +208,9 @@ struct kv_format {
 	const char *summary;   /* one line, no full stop */
 	bool folders;          /* a folder of such files, in order of their names, is one trace */
 	const char *rules;     /* unit of time, last block, scope of ids, turns, zeros: sentences for the manual */
+	/* Columns or keys of its first line, ended by NULL, by which users are told what a file that is not detected comes
+	 * near to; NULL where other things tell the format. */
+	const char *const *keys;
 	bool (*detect)(const struct kv_sniff *sniff);
 	/* params: of params_size bytes, filled through the table; it lives as long as the trace. */
 	struct kv_reader *(*open)(struct kv_trace *trace, const struct kv_sniff *sniff, const void *params,
@@ -256,6 +266,7 @@ enum {
 	KV_TRACE_NAMEABLE_OUTPUTS = 2, /* a later prompt may name what an earlier request generated */
 	KV_TRACE_DEPENDENT = 8, /* rows may depend on others */
 	KV_TRACE_ANY_COLUMN = 16, /* rows may have tenants, salts, priorities and what else the native trace knows */
+	KV_TRACE_SURE_UNIT = 32, /* nobody can mistake the unit of its times */
 	KV_TRACE_CLOCK_FROM_FIRST = 4 /* times count from the first row (dates), not from the file's own zero */
 };
 

@@ -2,7 +2,6 @@
 
 #include "workloads/jsonl.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,12 +43,8 @@ static void fault_json(struct kv_row *row, const char *text, size_t length, cons
 {
 	if (memchr(text, '\0', length) != NULL)
 		kv_row_fault(row, KV_FAULT_TEXT, "the line contains a NUL byte; allowed: one JSON object a line");
-	else if (json_error_code(error) == json_error_numeric_overflow)
-		kv_row_fault(row, KV_FAULT_RANGE, "column %d: %s; allowed: up to %" PRId64, error->column, error->text,
-		             INT64_MAX);
 	else
-		kv_row_fault(row, KV_FAULT_SYNTAX, "column %d: %s; allowed: one JSON object a line", error->column,
-		             error->text);
+		kv_row_json_fault(row, error, "one JSON object a line");
 }
 
 static void fault_unknown_key(struct jsonl_reader *jsonl, struct kv_row *row, const char *key)

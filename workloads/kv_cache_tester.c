@@ -130,18 +130,19 @@ static void add_ids(const struct tester *self, struct session *session, struct k
 	}
 	row->named = true;
 	for (size_t i = 0; i < count; i++) {
-		const json_t *id = json_array_get(ids, i);
 		uint32_t tokens = left < block ? left : block;
+		uint64_t id;
 
-		if (!json_is_integer(id) || json_integer_value(id) < 0) {
-			kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: entry %zu is no whole number from 0 on", i);
+		if (!kv_block_id_json(json_array_get(ids, i), &id)) {
+			kv_row_fault(row, KV_FAULT_HASH_IDS,
+			             "hash_ids: entry %zu is no id; allowed: " KV_BLOCK_ID_ALLOWED, i);
 			return;
 		}
-		if (!kv_chains_append(&session->chains, &walk, row, (uint64_t)json_integer_value(id), tokens)) {
+		if (!kv_chains_append(&session->chains, &walk, row, id, tokens)) {
 			kv_row_fault(row, KV_FAULT_HASH_IDS,
-			             "hash_ids: entry %zu, id %" JSON_INTEGER_FORMAT ", stood behind another id "
-			             "before; allowed: ids of a block and everything before it",
-			             i, json_integer_value(id));
+			             "hash_ids: entry %zu, id %" PRIu64 ", stood behind another id before; allowed: ids "
+			             "of a block and everything before it",
+			             i, id);
 			return;
 		}
 		left -= tokens;
@@ -279,39 +280,41 @@ static int take_thread(struct tester *self, struct session *session, struct thre
 
 /* --- sessions ----------------------------------------------------------------------------------------------------- */
 
-static int fail_session(struct tester *self, const json_t *document, uint64_t line, struct kv_error *err)
+/* Marks the row if the document is no session. */
+static void check_session(struct tester *self, struct kv_row *row, const json_t *document)
 {
 	const json_t *id = json_object_get(document, "id");
 	const json_t *block = json_object_get(document, "block_size");
 
 	if (!json_is_string(id))
-		return kv_trace_fail(self->trace, err, line,
-		                     "id: is missing; allowed: a session with an id and requests");
-	if (block != NULL && (!json_is_integer(block) || json_integer_value(block) < 1 ||
-	                      json_integer_value(block) > KV_TOKENS_MAX))
-		return kv_trace_fail(self->trace, err, line, "block_size: is no whole number above 0");
-	if (!json_is_array(json_object_get(document, "requests")))
-		return kv_trace_fail(self->trace, err, line,
-		                     "requests: is no list; allowed: a session with an id and a list of requests");
-	if (!kv_ids_add(&self->sessions, kv_name_hash(json_string_value(id), (uint32_t)json_string_length(id)), 0))
-		return kv_trace_fail(self->trace, err, line,
-		                     "id: '%.80s' is that of an earlier session too; allowed: unique ids",
-		                     json_string_value(id));
-	return 0;
+		kv_row_fault(row, KV_FAULT_MISSING, "id: is missing; allowed: a session with an id and requests");
+	else if (block != NULL && (!json_is_integer(block) || json_integer_value(block) < 1 ||
+	                           json_integer_value(block) > KV_TOKENS_MAX))
+		kv_row_fault(row, KV_FAULT_NUMBER, "block_size: is no whole number above 0");
+	else if (!json_is_array(json_object_get(document, "requests")))
+		kv_row_fault(row, KV_FAULT_SYNTAX,
+		             "requests: is no list; allowed: a session with an id and a list of requests");
+	else if (!kv_ids_add(&self->sessions,
+	                     kv_name_hash(json_string_value(id), (uint32_t)json_string_length(id)), 0))
+		kv_row_fault(row, KV_FAULT_DUPLICATE_ID,
+		             "id: '%.80s' is that of an earlier session too; allowed: unique ids",
+		             json_string_value(id));
 }
 
-static int expand(void *owner, json_t *document, uint64_t line, struct kv_error *err)
+static int expand(void *owner, json_t *document, uint64_t line)
 {
 	struct tester *self = owner;
 	const json_t *block = json_object_get(document, "block_size");
 	const json_t *scope = json_object_get(document, "hash_id_scope");
 	struct session session = {.line = line};
 	struct thread thread = {0};
+	struct kv_row *row = kv_trace_begin(self->trace, line);
 	uint64_t key = 0;
 	int status;
 
-	if (fail_session(self, document, line, err) != 0)
-		return -1;
+	check_session(self, row, document);
+	if (row->faulty)
+		return kv_trace_accept(self->trace);
 	kv_trace_unknown_members(self->trace, document, session_keys);
 	session.id = json_string_value(json_object_get(document, "id"));
 	session.start = (kv_time)self->session_count++ * self->params->stagger;
@@ -344,6 +347,8 @@ static const struct kv_param params[] = {
 	 "time between the starts of two sessions of a folder"},
 	{0}
 };
+
+static const char *const keys[] = {"id", "hash_id_scope", "requests", NULL};
 
 static bool detect(const struct kv_sniff *sniff)
 {
@@ -381,6 +386,7 @@ const struct kv_format kv_format_kv_cache_tester = {
 	         "up), the rest of a prompt is unique. Requests are whole: earlier "
 	         "turns are inside. An output of 0 is kept. A session without requests is left out and counted as "
 	         "empty_session.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_tester,
 	.params_size = sizeof(struct tester_params),

@@ -21,10 +21,10 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "workloads/block_ids.h"
 #include "workloads/csv.h"
 #include "workloads/ids.h"
 #include "workloads/jsonl.h"
-#include "workloads/number.h"
 
 enum { SECONDS = 9, NAME_SHOWN = 80 };
 
@@ -87,13 +87,7 @@ static void check_reference(struct native *native, struct kv_row *row, const cha
 /* "#" and a number; the number to *id. */
 static bool is_block(const char *name, size_t length, uint64_t *id)
 {
-	int64_t number;
-
-	if (length < 2 || name[0] != '#' || name[1] < '0' || name[1] > '9' ||
-	    kv_number_parse(name + 1, length - 1, 0, INT64_MAX, &number) != KV_NUMBER_OK)
-		return false;
-	*id = (uint64_t)number;
-	return true;
+	return name[0] == '#' && kv_block_id_parse(name + 1, length - 1, id);
 }
 
 static void add_segment(struct native *native, struct kv_row *row, const char *name, size_t length, uint32_t tokens)
@@ -407,6 +401,8 @@ static bool knows(const struct kv_sniff *sniff, const char *name)
 	return json_object_get(sniff->json, name) != NULL || kv_sniff_has_field(sniff, name);
 }
 
+static const char *const keys[] = {"arrival_s", "prompt_tokens", "output_tokens", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return knows(sniff, "arrival_s") ||
@@ -445,6 +441,7 @@ const struct kv_format kv_format_kvsim = {
 	         "equal tokens from position 0 on, @id:n is the first n tokens that request id generates, #7:n a block "
 	         "of a trace of hash ids, *:n content that nothing else has. Unknown columns are errors. Outputs of 0 "
 	         "tokens are legal: such requests finish with their prefill.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_native
 };

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "sim/base/memory.h"
+#include "workloads/block_ids.h"
 #include "workloads/jsonl.h"
 
 struct llmservingsim_params {
@@ -97,12 +98,14 @@ static void add_ids(const struct llmservingsim *self, struct kv_row *row)
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const json_t *id = json_array_get(self->ids, i);
+		uint64_t id;
 
-		if (!json_is_integer(id) || json_integer_value(id) < 0)
+		if (!kv_block_id_json(json_array_get(self->ids, i), &id)) {
 			kv_row_fault(row, KV_FAULT_HASH_IDS,
-			             "prompt_full_block_ids: entry %zu is no whole number from 0 on", i);
-		kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)json_integer_value(id), (uint32_t)block);
+			             "prompt_full_block_ids: entry %zu is no id; allowed: " KV_BLOCK_ID_ALLOWED, i);
+			return;
+		}
+		kv_row_segment(row, KV_STREAM_BLOCK, id, (uint32_t)block);
 	}
 	if (row->prompt_tokens % block != 0)
 		kv_row_segment(row, KV_STREAM_PRIVATE, 0, (uint32_t)(row->prompt_tokens % block));
@@ -169,6 +172,8 @@ static bool has_key(const struct kv_sniff *sniff, const char *name)
 	return sniff->length > 0 && sniff->text[0] == '{' && kv_sniff_contains(sniff, quoted);
 }
 
+static const char *const keys[] = {"input_toks", "output_toks", "arrival_time_ns", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return has_key(sniff, "input_toks") && has_key(sniff, "output_toks") &&
@@ -200,6 +205,7 @@ const struct kv_format kv_format_llmservingsim = {
 	         "everything before them; else input_tok_ids, the tokens themselves, are hashed in such blocks "
 	         "(block=N for others). The rest of a prompt is unique. What requests generate is not named in later "
 	         "prompts.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_llmservingsim,
 	.params_size = sizeof(struct llmservingsim_params),

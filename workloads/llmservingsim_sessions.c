@@ -134,6 +134,8 @@ static const struct kv_param params[] = {
 	{0}
 };
 
+static const char *const keys[] = {"arrival_time_ns", "sub_requests", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return json_is_array(json_object_get(sniff->json, "sub_requests")) ||
@@ -162,6 +164,7 @@ const struct kv_format kv_format_llmservingsim_sessions = {
 	         "prompt and the answer before it, as far as it is long enough, with reuse=none nothing is shared. "
 	         "Token ids are not read. Lines without sub_requests are single requests; a session without any is "
 	         "left out and counted as empty_session.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_sessions,
 	.params_size = sizeof(struct sessions_params),

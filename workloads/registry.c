@@ -113,16 +113,113 @@ static void print_formats(char list[LIST_SIZE])
 		                           kv_format_registry[i]->name);
 }
 
+/* --- what comes near ---------------------------------------------------------------------------------------------- */
+
+/* The names in the first line: columns, or keys. */
+struct first_names {
+	const char **names;
+	size_t count, capacity;
+};
+
+static void add_first_name(struct first_names *first, const char *name)
+{
+	first->names = kv_grow(first->names, &first->capacity, first->count + 1, sizeof *first->names);
+	first->names[first->count++] = name;
+}
+
+static struct first_names list_first_names(const struct kv_sniff *sniff)
+{
+	struct first_names first = {0};
+
+	for (size_t i = 0; i < sniff->field_count; i++)
+		add_first_name(&first, sniff->fields[i]);
+	for (void *at = json_object_iter(sniff->json); at != NULL; at = json_object_iter_next(sniff->json, at))
+		add_first_name(&first, json_object_iter_key(at));
+	return first;
+}
+
+/* The name itself or one that may be a slip of it. */
+static const char *find_first_name(const struct first_names *first, const char *name)
+{
+	for (size_t i = 0; i < first->count; i++)
+		if (strcmp(first->names[i], name) == 0)
+			return first->names[i];
+	return kv_nearest_name(name, first->names, first->count);
+}
+
+static void count_keys(const struct first_names *first, const char *const *keys, size_t *found, size_t *missing)
+{
+	*found = *missing = 0;
+	for (; keys != NULL && *keys != NULL; keys++) {
+		if (find_first_name(first, *keys) != NULL)
+			++*found;
+		else
+			++*missing;
+	}
+}
+
+/* The format of whose keys most are there, and at least half; NULL if there is none. */
+static const struct kv_format *find_resemblance(const struct first_names *first)
+{
+	const struct kv_format *best = NULL;
+	size_t found, missing, most = 0, least = 0;
+
+	for (int i = 0; i < FORMATS; i++) {
+		count_keys(first, kv_format_registry[i]->keys, &found, &missing);
+		if (found == 0 || found < missing || found < most || (found == most && missing >= least))
+			continue;
+		best = kv_format_registry[i];
+		most = found;
+		least = missing;
+	}
+	return best;
+}
+
+/* "'GeneratedTokens' (there is 'generated_tokens'), 'TIMESTAMP'"; "" if all are there. */
+static void print_missing(const struct first_names *first, const char *const *keys, char list[LIST_SIZE])
+{
+	size_t length = 0;
+
+	list[0] = '\0';
+	for (; *keys != NULL && length < LIST_SIZE; keys++) {
+		const char *near = find_first_name(first, *keys);
+
+		if (near != NULL && strcmp(near, *keys) == 0)
+			continue;
+		length += (size_t)snprintf(list + length, LIST_SIZE - length, "%s'%s'", length > 0 ? ", " : "", *keys);
+		if (near != NULL && length < LIST_SIZE)
+			length += (size_t)snprintf(list + length, LIST_SIZE - length, " (there is '%.60s')", near);
+	}
+}
+
+/* "; it comes near to azure, but misses 'GeneratedTokens'", or the names of all formats. */
+static void print_resemblance(const struct kv_sniff *sniff, char text[2 * LIST_SIZE])
+{
+	struct first_names first = list_first_names(sniff);
+	const struct kv_format *near = find_resemblance(&first);
+	char list[LIST_SIZE];
+
+	if (near != NULL) {
+		print_missing(&first, near->keys, list);
+		snprintf(text, 2 * LIST_SIZE, "; it comes near to %s, but %s%s", near->name,
+		         *list != '\0' ? "misses " : "what stands there is of another type", list);
+	} else {
+		print_formats(list);
+		snprintf(text, 2 * LIST_SIZE, " (%s)", list);
+	}
+	free(first.names);
+}
+
 int kv_format_fail_detection(const char *name, const struct kv_sniff *sniff, struct kv_error *err)
 {
 	const char *what = companion(sniff);
-	char list[LIST_SIZE];
+	char near[2 * LIST_SIZE];
 
 	if (what != NULL)
 		return kv_fail(err, KV_EXIT_DATA, "%s: not a trace, but %s", name, what);
-	print_formats(list);
-	return kv_fail(err, KV_EXIT_DATA,
-	               "%s: its first line is of no format that is known (%s); name one with --format", name, list);
+	print_resemblance(sniff, near);
+	return kv_fail(err, KV_EXIT_DATA, "%s: its first line is of no format that is known%s; name one with --format",
+	               name, near);
 }
 
 /* --- files that are not there ------------------------------------------------------------------------------------- */
@@ -264,6 +361,14 @@ bool kv_sniff_has_field(const struct kv_sniff *sniff, const char *name)
 		if (strcmp(sniff->fields[i], name) == 0)
 			return true;
 	return false;
+}
+
+bool kv_sniff_has_fields(const struct kv_sniff *sniff, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (!kv_sniff_has_field(sniff, *names))
+			return false;
+	return true;
 }
 
 bool kv_sniff_contains(const struct kv_sniff *sniff, const char *text)

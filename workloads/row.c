@@ -4,6 +4,7 @@
 #include "workloads/format.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,12 @@ void kv_row_leave_out(struct kv_row *row, enum kv_fault fault)
 		return;
 	row->faulty = row->expected = true;
 	row->fault = fault;
+}
+
+void kv_row_excuse(struct kv_row *row, enum kv_fault fault)
+{
+	row->faulty = false;
+	kv_row_leave_out(row, fault);
 }
 
 enum { SHOWN = 60 };
@@ -204,6 +211,16 @@ static bool is_utf8(const char *text, size_t length)
 	string = json_stringn(text, length);
 	json_decref(string);
 	return string != NULL;
+}
+
+void kv_row_json_fault(struct kv_row *row, const json_error_t *error, const char *allowed)
+{
+	if (json_error_code(error) == json_error_numeric_overflow)
+		kv_row_fault(row, KV_FAULT_RANGE,
+		             "column %d: %s; allowed: up to %" PRId64 ", and block ids above that as text in quotes",
+		             error->column, error->text, INT64_MAX);
+	else
+		kv_row_fault(row, KV_FAULT_SYNTAX, "column %d: %s; allowed: %s", error->column, error->text, allowed);
 }
 
 bool kv_row_check_text(struct kv_row *row, const char *field, const char *text, size_t length)

@@ -10,6 +10,8 @@ static const struct kv_param params[] = KV_BLOCK_ID_PARAMS("16", "s", "ceil", ""
 
 static const char *const ignored[] = {"request_id", "type", "img_ids", "duration", NULL};
 
+static const char *const keys[] = {"request_id", "type", "input_length", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return json_object_get(sniff->json, "request_id") != NULL && json_object_get(sniff->json, "type") != NULL &&
@@ -32,6 +34,7 @@ const struct kv_format kv_format_servegen_offline = {
 	.rules = "There are no times: all requests are there at 0 (give --request-rate to spread them). Ids are "
 	         "global, one for every 16 tokens and one for the rest. Rows without output_length generate `output` "
 	         "tokens, 0 by default: they finish with their prefill. Images are not counted.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_offline,
 	.params_size = sizeof(struct kv_block_id_params),

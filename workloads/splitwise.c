@@ -21,10 +21,11 @@ static const struct kv_field fields[] = {
 
 static const struct kv_table table = {.fields = fields};
 
+static const char *const keys[] = {"arrival_timestamp", "prompt_size", "token_size", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	return kv_sniff_has_field(sniff, "arrival_timestamp") && kv_sniff_has_field(sniff, "prompt_size") &&
-	       kv_sniff_has_field(sniff, "token_size");
+	return kv_sniff_has_fields(sniff, keys);
 }
 
 static struct kv_reader *open_splitwise(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -41,6 +42,7 @@ const struct kv_format kv_format_splitwise = {
 	.summary = "SplitwiseSim CSV: seconds, prompt_size and token_size, no prefix identity",
 	.rules = "Times are seconds from the file's own zero. Request ids, types, applications and batch sizes are not "
 	         "used.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_splitwise
 };

@@ -680,7 +680,7 @@ static int open_reader(struct kv_trace *trace, struct kv_error *err)
 	struct kv_sniff sniff;
 
 	kv_sniff_init(&sniff, trace->files.input);
-	if (sniff.length == 0)
+	if (sniff.length == 0 && !(trace->files.folder && trace->options.format != NULL))
 		kv_fail(err, KV_EXIT_DATA, "%s: the file is empty; allowed: a trace with at least one request",
 		        kv_input_name(trace->files.input));
 	else if (choose_format(trace, &sniff, err) == 0)
@@ -843,7 +843,7 @@ bool kv_trace_has_prefix_identity(const struct kv_trace *trace)
 /* Dates leave no doubt of their unit, and slices of traces that have them may be as sparse as they like. */
 static bool has_bare_times(const struct kv_trace *trace)
 {
-	return !(trace->flags & KV_TRACE_CLOCK_FROM_FIRST) && trace->options.request_rate == 0 &&
+	return !(trace->flags & (KV_TRACE_CLOCK_FROM_FIRST | KV_TRACE_SURE_UNIT)) && trace->options.request_rate == 0 &&
 	       trace->options.time_scale == 1;
 }
 

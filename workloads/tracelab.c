@@ -99,6 +99,8 @@ static const struct kv_table canonical_table = {
 	.fields = canonical_fields, .finish = finish, .taken = take, .close = close_tracelab
 };
 
+static const char *const keys[] = {"session_id", "round_idx", "prefix_len", "input_len", "output_len", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return kv_sniff_has_field(sniff, "round_idx") && kv_sniff_has_field(sniff, "prefix_len") &&
@@ -123,6 +125,7 @@ const struct kv_format kv_format_tracelab = {
 	         "prompt is the first prefix_len tokens of the round before and what it generated, and input_len new "
 	         "ones; where prefix_len is more than there was, the rest is content of the session's own. Rounds of a "
 	         "session are numbered from 0 without gaps.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_tracelab
 };

@@ -153,6 +153,10 @@ static const struct kv_param params[] = {
 	{0}
 };
 
+static const char *const keys[] = {
+	"session_id", "round_index", "input_tokens_total", "prefix_tokens", "output_tokens", "timing_events", NULL
+};
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return json_object_get(sniff->json, "round_index") != NULL &&
@@ -179,6 +183,7 @@ const struct kv_format kv_format_tracelab_rounds = {
 	         "arrives as long after the answer as recorded, or at its recorded time with --open-loop. "
 	         "prefix_tokens, what the provider's cache held, is taken as what a round keeps of the round before; "
 	         "the rest of input_tokens_total is new. Other keys are counted and not used.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_rounds,
 	.params_size = sizeof(struct rounds_params),

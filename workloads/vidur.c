@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "workloads/block_ids.h"
 #include "workloads/csv.h"
-#include "workloads/number.h"
 
 struct vidur_params {
 	uint64_t block;
@@ -26,18 +26,18 @@ static void read_ids(void *owner, struct kv_row *row, const char *text, size_t l
 {
 	struct vidur *self = owner;
 	const char *end = text + length;
-	int64_t id;
+	uint64_t id;
 
 	row->named = true;
 	for (const char *bar; text <= end && !row->faulty; text = bar + 1) {
 		bar = memchr(text, '|', (size_t)(end - text));
 		if (bar == NULL)
 			bar = end;
-		if (kv_number_parse(text, (size_t)(bar - text), 0, INT64_MAX, &id) != KV_NUMBER_OK)
+		if (!kv_block_id_parse(text, (size_t)(bar - text), &id))
 			kv_row_fault(row, KV_FAULT_HASH_IDS,
 			             "block_hash_ids: an entry is no whole number; allowed: ids joined by |");
 		else
-			kv_row_segment(row, KV_STREAM_BLOCK, (uint64_t)id, (uint32_t)self->params->block);
+			kv_row_segment(row, KV_STREAM_BLOCK, id, (uint32_t)self->params->block);
 	}
 }
 
@@ -89,9 +89,11 @@ static const struct kv_param params[] = {
 	{0}
 };
 
+static const char *const keys[] = {"num_prefill_tokens", "num_decode_tokens", NULL};
+
 static bool detect(const struct kv_sniff *sniff)
 {
-	return kv_sniff_has_field(sniff, "num_prefill_tokens") && kv_sniff_has_field(sniff, "num_decode_tokens");
+	return kv_sniff_has_fields(sniff, keys);
 }
 
 static struct kv_reader *open_vidur(struct kv_trace *trace, const struct kv_sniff *sniff, const void *values,
@@ -113,6 +115,7 @@ const struct kv_format kv_format_vidur = {
 	         "all requests are there at 0 (give --request-rate to spread them). Counts may be written as floats "
 	         "(7564.0). Nothing is clipped. block_hash_ids, if there, are global ids of `block` tokens, the last "
 	         "one for the rest.",
+	.keys = keys,
 	.detect = detect,
 	.open = open_vidur,
 	.params_size = sizeof(struct vidur_params),

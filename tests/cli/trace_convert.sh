@@ -45,6 +45,18 @@ cat >"$scratch/all.jsonl" <<END
 END
 same 'JSON lines' "$scratch/all.jsonl"
 same 'a sample' "$samples/chat.csv"
+cat >"$scratch/large_ids.jsonl" <<END
+{"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": ["18446744073709551614", 7]}
+{"timestamp": 900, "input_length": 1030, "output_length": 5, "hash_ids": ["18446744073709551614", "18446744073709551613", "8"]}
+END
+same 'ids beyond 2^63' "$scratch/large_ids.jsonl"
+grep -q ',#18446744073709551614:512 #18446744073709551613:512 #8:6$' "$scratch/native.csv"
+report $? 'ids beyond 2^63 are written as they are'
+cat >"$scratch/bench.json" <<END
+{"duration": 2, "input_lens": [100, 200], "output_lens": [10, 20], "start_times": [100.5, 100]}
+{"duration": 2, "input_lens": [100, 200], "output_lens": [10, 20], "start_times": [1.5, 1]}
+END
+same 'results of vllm bench one after the other, on two clocks' "$scratch/bench.json"
 same 'Mooncake' "$traces/mooncake/synthetic_trace.jsonl"
 same 'Azure' "$traces/azure2023/azure2023_code.last20_no_final_newline.csv"
 same 'BurstGPT, rows left out' "$traces/burstgpt/burstgpt_1.first400.csv"
