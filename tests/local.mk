@@ -12,14 +12,26 @@ AM_TESTS_ENVIRONMENT = \
 noinst_LIBRARIES += liboracle.a
 liboracle_a_SOURCES = \
 	%D%/decisions.c %D%/decisions.h \
+	%D%/oracle/admission.c \
 	%D%/oracle/buddy.c %D%/oracle/buddy.h \
 	%D%/oracle/cache.c %D%/oracle/cache.h \
+	%D%/oracle/delivery.c \
 	%D%/oracle/engine.c %D%/oracle/engine.h \
+	%D%/oracle/internal.h \
+	%D%/oracle/levels.c \
 	%D%/oracle/list.h \
+	%D%/oracle/lookup.c \
 	%D%/oracle/oracle.c %D%/oracle/oracle.h \
 	%D%/oracle/partial.c %D%/oracle/partial.h \
+	%D%/oracle/prefill_first.c \
+	%D%/oracle/queue.c \
 	%D%/oracle/radix.c %D%/oracle/radix.h \
+	%D%/oracle/request.c \
+	%D%/oracle/running_pass.c \
+	%D%/oracle/store.c \
+	%D%/oracle/swap.c \
 	%D%/oracle/tree.c %D%/oracle/tree.h \
+	%D%/oracle/waiting_pass.c \
 	%D%/random_workload.c %D%/random_workload.h \
 	%D%/run_log.c %D%/run_log.h \
 	%D%/workload.c %D%/workload.h

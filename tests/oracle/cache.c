@@ -158,14 +158,15 @@ static void unregister(struct oracle_cache *cache, struct oracle_block *block)
 	prune(cache, content);
 }
 
-void oracle_cache_find(const struct oracle_cache *cache, const struct oracle_key *key, const struct oracle_token *tokens,
-                       struct oracle_content **contents, uint64_t count)
+void oracle_cache_find(const struct oracle_cache *cache, const struct oracle_key *key,
+                       const struct oracle_token *tokens, struct oracle_content **contents, uint64_t count)
 {
 	struct oracle_content *content = find_root(cache, key);
+	uint64_t size = cache->config->block_size;
 
 	for (uint64_t i = 0; i < count; i++) {
 		if (content != NULL)
-			content = find_child(content, tokens + i * cache->config->block_size, cache->config->block_size);
+			content = find_child(content, tokens + i * size, size);
 		contents[i] = content;
 	}
 }
@@ -210,7 +211,7 @@ void oracle_cache_hit(struct oracle_cache *cache, struct oracle_block *block)
 		use->policy->hooks.eviction.hit(use->state, block->entry);
 }
 
-/* --- ghosts -------------------------------------------------------------------------------------------------------- */
+/* --- ghosts ------------------------------------------------------------------------------------------------------- */
 
 static void forget_ghost(struct oracle_cache *cache, size_t at)
 {
@@ -263,7 +264,7 @@ static void count_ghosts(const struct oracle_cache *cache, uint64_t counts[KV_EV
 		counts[((const struct oracle_ghost *)cache->ghosts.items[i])->queue]++;
 }
 
-/* --- blocks -------------------------------------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 /* Blank blocks that the order does not hold. */
 static bool is_at_head(const struct oracle_block *block)

@@ -27,7 +27,8 @@ struct oracle_key {
 
 bool oracle_equal_keys(const struct oracle_key *a, const struct oracle_key *b);
 
-/* The tokens of one full block after all those of its ancestors. Lives while it or a descendant is registered or remembered. */
+/* The tokens of one full block after all those of its ancestors. Lives while it or a descendant is registered or
+ * remembered. */
 struct oracle_content {
 	struct oracle_content *parent;
 	struct oracle_token *tokens;
@@ -52,7 +53,7 @@ struct oracle_block {
 	bool released;                    /* since it was registered */
 	struct kv_rank rank;
 	uint32_t queue;
-	uint64_t release;                 /* number of the release call that freed it; 0 = never used or blank at the head */
+	uint64_t release;                 /* number of the release call that freed it; 0 = unused, or blank at the head */
 };
 
 struct oracle_cache {
@@ -72,8 +73,8 @@ uint64_t oracle_cache_free(const struct oracle_cache *cache);
 uint64_t oracle_cache_cached(const struct oracle_cache *cache);
 
 /* Contents of the first `count` blocks of the tokens under the key, NULL where none is known. */
-void oracle_cache_find(const struct oracle_cache *cache, const struct oracle_key *key, const struct oracle_token *tokens,
-                       struct oracle_content **contents, uint64_t count);
+void oracle_cache_find(const struct oracle_cache *cache, const struct oracle_key *key,
+                       const struct oracle_token *tokens, struct oracle_content **contents, uint64_t count);
 /* The block to use for a content in a group, or NULL. */
 struct oracle_block *oracle_content_block(const struct oracle_content *content, uint32_t group);
 

@@ -1,4 +1,5 @@
-/* The oracle's scheduler: requests with their block tables, one running list, one waiting queue. */
+/* The oracle's scheduler: requests with their block tables, one running list, one waiting queue. A file that has a
+ * counterpart in sim/engine/ has its name, so that the two can be read side by side. */
 #ifndef KV_TESTS_ORACLE_ENGINE_H
 #define KV_TESTS_ORACLE_ENGINE_H
 
@@ -67,8 +68,8 @@ struct oracle_engine {
 	struct oracle_list keys;      /* struct oracle_key, of what the tree has */
 	struct oracle_list running;   /* in order of admission */
 	struct oracle_list waiting;   /* in order of service */
-	size_t returned;              /* leading entries of waiting that preemption put at the front: those that are swapped
-	                                 out, then the others */
+	size_t returned;              /* leading entries of waiting that preemption put at the front: those that are
+	                                 swapped out, then the others */
 	struct kv_state state;
 	bool full;                    /* prefill first: nobody is admitted before a running request leaves */
 	enum kv_waiting_reason full_reason;

@@ -33,21 +33,27 @@ static inline void oracle_list_remove_at(struct oracle_list *list, size_t at)
 	memmove(list->items + at, list->items + at + 1, (list->count - at) * sizeof *list->items);
 }
 
+/* Of the first such entry; the count = there is none. */
+static inline size_t oracle_list_position(const struct oracle_list *list, const void *item)
+{
+	size_t i = 0;
+
+	while (i < list->count && list->items[i] != item)
+		i++;
+	return i;
+}
+
 static inline void oracle_list_remove(struct oracle_list *list, const void *item)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i] == item) {
-			oracle_list_remove_at(list, i);
-			return;
-		}
+	size_t at = oracle_list_position(list, item);
+
+	if (at < list->count)
+		oracle_list_remove_at(list, at);
 }
 
 static inline bool oracle_list_contains(const struct oracle_list *list, const void *item)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i] == item)
-			return true;
-	return false;
+	return oracle_list_position(list, item) < list->count;
 }
 
 static inline void oracle_list_fini(struct oracle_list *list)

@@ -231,7 +231,8 @@ static void give_up(struct run *run, struct oracle_request *request)
 		request->give_up_reason = KV_REASON_DEADLINE;
 		return;
 	}
-	oracle_emit(&run->engine, KV_EVENT_DROP, request, request->prompt_tokens, 0, kv_reason_name(KV_REASON_DEADLINE));
+	oracle_emit(&run->engine, KV_EVENT_DROP, request, request->prompt_tokens, 0,
+	            kv_reason_name(KV_REASON_DEADLINE));
 	if (oracle_list_contains(&run->held, request)) {
 		oracle_list_remove(&run->held, request);
 		state->waiting[KV_WAIT_CLIENT]--;
@@ -307,15 +308,15 @@ static uint64_t client_room(const struct run *run)
 static size_t first_to_send(const struct run *run)
 {
 	uint64_t room = kv_min(client_room(run), run->held.count);
-	size_t first = run->held.count;
+	const struct oracle_request *first = NULL;
 
 	for (size_t i = 0; i < room; i++) {
 		const struct oracle_request *request = run->held.items[i];
 
-		if (first == run->held.count || request->index < ((struct oracle_request *)run->held.items[first])->index)
-			first = i;
+		if (first == NULL || request->index < first->index)
+			first = request;
 	}
-	return first;
+	return oracle_list_position(&run->held, first);
 }
 
 static void send_held(struct run *run, size_t place)
@@ -383,8 +384,8 @@ static struct oracle_request *first_late(const struct run *run)
 	return first;
 }
 
-/* What happens at this instant before a step, by index: arrivals, what clients have held back and may send now, what reaches
- * the queue, and then who gives up. */
+/* What happens at this instant before a step, by index: arrivals, what clients have held back and may send now, what
+ * reaches the queue, and then who gives up. */
 static void play_clients(struct run *run)
 {
 	for (;;) {
@@ -479,7 +480,8 @@ static void play_instant(struct run *run, struct kv_run_outcome *outcome)
 	/* An engine that could do nothing sleeps until a request comes. */
 	wakes |= run->woken;
 	run->woken = false;
-	if (!(wakes && oracle_engine_begin_step(engine)) && engine->waiting.count > 0 && next_instant(run) == KV_TIME_MAX)
+	if (!(wakes && oracle_engine_begin_step(engine)) && engine->waiting.count > 0 &&
+	    next_instant(run) == KV_TIME_MAX)
 		declare_stuck(run, engine->waiting.items[0], KV_EVENT_STALL, outcome);
 	else if (engine->livelocked != NULL)
 		declare_stuck(run, engine->livelocked, KV_EVENT_LIVELOCK, outcome);
@@ -550,7 +552,14 @@ static void run_fini(struct run *run)
 int kv_oracle_simulate(const struct kv_engine_config *config, struct kv_source *source, struct kv_sink *sink,
                        const struct kv_run_options *options, struct kv_run_outcome *outcome, struct kv_error *err)
 {
-	struct run run = {.config = config, .options = options, .source = source, .sink = sink, .err = err, .limit = KV_TIME_MAX};
+	struct run run = {
+		.config = config,
+		.options = options,
+		.source = source,
+		.sink = sink,
+		.err = err,
+		.limit = KV_TIME_MAX,
+	};
 	bool failed;
 
 	*outcome = (struct kv_run_outcome){0};

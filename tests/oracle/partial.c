@@ -216,7 +216,8 @@ void oracle_partial_release(struct oracle_partial *pool, void *holder, struct or
 		struct oracle_part *part = table->items[i];
 
 		oracle_list_remove(&part->holders, holder);
-		part->priority = i * pool->block_size < prompt ? pool->policy.context_priority : pool->policy.decode_priority;
+		part->priority = i * pool->block_size < prompt ? pool->policy.context_priority :
+		                                                 pool->policy.decode_priority;
 		if (part->holders.count == 0)
 			part->freed = ++pool->frees;
 	}

@@ -54,8 +54,8 @@ static uint64_t common_pages(const struct oracle_radix *radix, const struct orac
 {
 	uint64_t common = 0;
 
-	while (common < count && common < node->count && node->tokens[common].stream == tokens[common].stream &&
-	       node->tokens[common].kind == tokens[common].kind && node->tokens[common].position == tokens[common].position)
+	while (common < count && common < node->count &&
+	       memcmp(&node->tokens[common], &tokens[common], sizeof *tokens) == 0)
 		common++;
 	return common - common % radix->page_size;
 }
@@ -171,7 +171,7 @@ uint64_t oracle_radix_insert(struct oracle_radix *radix, const struct oracle_rad
 	return found;
 }
 
-/* --- eviction ---------------------------------------------------------------------------------------------------------- */
+/* --- eviction ----------------------------------------------------------------------------------------------------- */
 
 static struct kv_rank rank_of(const struct oracle_radix *radix, const struct oracle_radix_node *leaf)
 {
@@ -183,7 +183,8 @@ static struct kv_rank rank_of(const struct oracle_radix *radix, const struct ora
 	return use->policy->hooks.eviction.leaf(use->state, &view);
 }
 
-static void find_first(const struct oracle_radix *radix, struct oracle_radix_node *node, struct oracle_radix_node **first)
+static void find_first(const struct oracle_radix *radix, struct oracle_radix_node *node,
+                       struct oracle_radix_node **first)
 {
 	for (size_t i = 0; i < node->children.count; i++)
 		find_first(radix, node->children.items[i], first);

@@ -22,7 +22,8 @@ void oracle_tree_init(struct oracle_engine *engine)
 	if (is_partial(engine))
 		oracle_partial_init(&engine->partial, engine->config);
 	else
-		oracle_radix_init(&engine->radix, engine->config->block_size, &engine->config->policy[KV_POLICY_EVICTION]);
+		oracle_radix_init(&engine->radix, engine->config->block_size,
+		                  &engine->config->policy[KV_POLICY_EVICTION]);
 }
 
 void oracle_tree_fini(struct oracle_engine *engine)
@@ -225,7 +226,8 @@ static void keep_path(struct oracle_request *request, struct oracle_radix_node *
 }
 
 /* The block that matches in part is taken with the first of its own. */
-static void keep_parts(struct oracle_engine *engine, struct oracle_request *request, const struct oracle_radix_text *text)
+static void keep_parts(struct oracle_engine *engine, struct oracle_request *request,
+                       const struct oracle_radix_text *text)
 {
 	struct oracle_list whole = {0};
 
@@ -289,7 +291,8 @@ static struct oracle_radix_node *insert(struct oracle_engine *engine, struct ora
 
 static void store_parts(struct oracle_engine *engine, const struct oracle_request *request, uint64_t tokens)
 {
-	oracle_partial_store(&engine->partial, lasting_key(engine, &request->key), request->tokens, tokens, &request->parts);
+	oracle_partial_store(&engine->partial, lasting_key(engine, &request->key), request->tokens, tokens,
+	                     &request->parts);
 }
 
 /* Of a prompt whole blocks are stored, but for the last token. */
@@ -308,7 +311,8 @@ static void release_parts(struct oracle_engine *engine, struct oracle_request *r
 	if (request->parts.count == 0)
 		return;
 	store_parts(engine, request, kv_min(request->computed, request->prompt_tokens + request->generated - 1));
-	oracle_partial_release(&engine->partial, request, &request->parts, request->prompt_tokens + request->generated_before);
+	oracle_partial_release(&engine->partial, request, &request->parts,
+	                       request->prompt_tokens + request->generated_before);
 	request->pages = 0;
 }
 
