@@ -23,6 +23,7 @@ struct made {
 
 static struct made *made;
 static size_t count, capacity;
+static char remark[300];   /* the first that the load left; "" = none */
 
 static void set_up(void)
 {
@@ -76,6 +77,7 @@ static int try(const char *text, uint64_t seed, kv_time answer, struct kv_error 
 		keep(&request);
 		source->ended(source, request.index, KV_END_FINISHED, request.arrival + answer, NULL, false);
 	}
+	snprintf(remark, sizeof remark, "%s", kv_trace_remark(trace, 0) != NULL ? kv_trace_remark(trace, 0) : "");
 	kv_trace_close(trace);
 	return status;
 }
@@ -230,6 +232,26 @@ START_TEST(the_arrivals_of_a_trace_can_be_taken_at_another_rate)
 	/* 2 gaps in 40 s: 20 times as fast. */
 	ck_assert_double_eq_tol(seconds(made[1].arrival), 0.5, 1e-9);
 	ck_assert_double_eq_tol(seconds(made[2].arrival), 2, 1e-9);
+}
+END_TEST
+
+/* Of a closed loop the starts of sessions are taken, and later turns where their times are recorded, as the second's. */
+START_TEST(the_arrivals_of_a_closed_loop_are_its_recorded_times)
+{
+	FILE *file = fopen("arrivals.tmp", "w");
+
+	ck_assert_ptr_nonnull(file);
+	fputs("request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\na,2,1,1,,\nb,,1,1,a,3\nc,5,1,1,,\n"
+	      "d,7,1,1,c,1\ne,,1,1,b d,3\n", file);
+	fclose(file);
+	generate("arrivals: \"trace,file=arrivals.tmp\"\nmessage: 10\noutput: 1\n", 1, 0);
+	unlink("arrivals.tmp");
+	ck_assert_uint_eq(count, 3);
+	ck_assert_int_eq(made[0].arrival, 2 * KV_SECOND);
+	ck_assert_int_eq(made[1].arrival, 5 * KV_SECOND);
+	ck_assert_int_eq(made[2].arrival, 7 * KV_SECOND);
+	ck_assert_str_eq(remark, "stream load: 2 rows of arrivals.tmp follow others and have no time of their own: they are "
+	                 "not taken as arrivals");
 }
 END_TEST
 
@@ -619,6 +641,7 @@ int main(void)
 	tcase_add_test(tc, curves_change_the_rate_over_time);
 	tcase_add_test(tc, a_closed_loop_keeps_its_clients_busy);
 	tcase_add_test(tc, the_arrivals_of_a_trace_can_be_taken_at_another_rate);
+	tcase_add_test(tc, the_arrivals_of_a_closed_loop_are_its_recorded_times);
 	tcase_add_test(tc, a_trace_without_times_has_no_rate_to_change);
 	tcase_add_test(tc, turns_carry_what_came_before_and_follow_the_answer);
 	tcase_add_test(tc, a_revision_keeps_what_lies_before_its_edit);

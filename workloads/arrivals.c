@@ -235,7 +235,7 @@ static int open_trace(struct kv_arrivals *arrivals, const struct kv_node *node, 
 	struct kv_trace_options options;
 
 	kv_trace_options_init(&options);
-	options.open_loop = true;
+	options.open_loop = options.only_timed = true;
 	arrivals->trace = kv_trace_open(arrivals->path, &options, err);
 	return arrivals->trace != NULL ? 0 : kv_node_fail_in(node, err);
 }
@@ -372,6 +372,12 @@ int kv_arrivals_next(struct kv_arrivals *arrivals, kv_time *time, struct kv_erro
 	                               : arrivals->clock;
 	*time = real < seconds(KV_ARRIVAL_MAX) ? (kv_time)llrint(real * (double)KV_SECOND) : KV_ARRIVAL_MAX;
 	return 1;
+}
+
+const char *kv_arrivals_untimed(const struct kv_arrivals *arrivals, uint64_t *rows)
+{
+	*rows = arrivals->trace != NULL ? kv_trace_counts(arrivals->trace)->left_out[KV_FAULT_FILTERED] : 0;
+	return arrivals->path;
 }
 
 uint64_t kv_arrivals_clients(const struct kv_arrivals *arrivals)

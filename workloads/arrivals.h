@@ -1,5 +1,5 @@
-/* Arrival processes of generated workloads: gaps of a distribution at a rate, or the arrivals of a trace, along a curve
- * over time; the schedule of vLLM's benchmark client; and closed loops, which have no times of their own.
+/* Arrival processes of generated workloads: gaps of a distribution at a rate, or the arrivals of a trace at its recorded
+ * times (also of rows that would wait for others), along a curve over time; the schedule of vLLM's benchmark client; and closed loops, which have no times of their own.
  *
  * Gaps are drawn in the process's own time, in which its rate is constant; the curve maps that to simulated time.
  */
@@ -60,6 +60,10 @@ void kv_arrivals_fini(struct kv_arrivals *arrivals);
 
 /* 1 = *time is that of the next arrival, 0 = there are no more (a trace has ended), -1 = err filled. */
 int kv_arrivals_next(struct kv_arrivals *arrivals, kv_time *time, struct kv_error *err);
+
+/* The trace whose arrivals are taken, and how many of the rows read so far have no time of their own since they follow
+ * others: they are no arrivals. */
+const char *kv_arrivals_untimed(const struct kv_arrivals *arrivals, uint64_t *rows);
 
 /* Clients of a closed loop, 0 for all others. */
 uint64_t kv_arrivals_clients(const struct kv_arrivals *arrivals);

@@ -405,24 +405,35 @@ static int make_session(struct generator *self, struct run *run)
 	return status;
 }
 
-static int find_next(struct run *run, struct kv_error *err)
+/* No more sessions begin. */
+static void end_run(struct generator *self, struct run *run)
+{
+	uint64_t untimed;
+	const char *path = kv_arrivals_untimed(&run->stream->arrivals, &untimed);
+
+	run->done = true;
+	if (untimed > 0)
+		kv_trace_note(self->trace, "stream %s: %" PRIu64 " rows of %s follow others and have no time of their own: "
+		              "they are not taken as arrivals", run->stream->name, untimed, path);
+}
+
+static int find_next(struct generator *self, struct run *run, struct kv_error *err)
 {
 	struct kv_load_stream *stream = run->stream;
 	kv_time time;
-	int status;
+	int status = 0;
 
 	if (run->done || run->has_next)
 		return 0;
-	if (is_full(run) || (stream->deck != NULL && run->sessions == stream->deck_size)) {
-		run->done = true;
-		return 0;
-	}
-	status = kv_arrivals_next(&stream->arrivals, &time, err);
+	if (!is_full(run) && (stream->deck == NULL || run->sessions < stream->deck_size))
+		status = kv_arrivals_next(&stream->arrivals, &time, err);
 	if (status < 0)
 		return -1;
-	run->next = stream->start + time;
-	run->done = status == 0 || run->next >= stream->duration;
-	run->has_next = !run->done;
+	run->has_next = status == 1 && stream->start + time < stream->duration;
+	if (run->has_next)
+		run->next = stream->start + time;
+	else
+		end_run(self, run);
 	return 0;
 }
 
@@ -434,7 +445,7 @@ static int fill(struct kv_reader *reader, struct kv_error *err)
 	for (size_t i = 0; i < self->load.count; i++) {
 		struct run *run = &self->runs[i];
 
-		if (find_next(run, err) != 0)
+		if (find_next(self, run, err) != 0)
 			return -1;
 		if (run->has_next && (first == NULL || run->next < first->next))
 			first = run;

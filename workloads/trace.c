@@ -273,19 +273,24 @@ static int pass_to_tap(struct kv_trace *trace)
 }
 
 /* Rows that depend on others and are to arrive at their recorded times need one. */
+static void untie(struct kv_trace *trace)
+{
+	struct kv_row *row = &trace->row;
+
+	row->after_count = 0;
+	trace->counts.untied_rows++;
+	if (row->arrival == KV_TIME_NONE && !trace->options.only_timed)
+		kv_row_fault(row, KV_FAULT_MISSING,
+		             "arrival: the row depends on others and has no time of its own; an open loop needs one");
+}
+
 static void settle_arrival(struct kv_trace *trace)
 {
 	struct kv_row *row = &trace->row;
 
-	if (trace->options.open_loop && row->after_count > 0) {
-		row->after_count = 0;
-		trace->counts.untied_rows++;
-		if (row->arrival == KV_TIME_NONE)
-			kv_row_fault(row, KV_FAULT_MISSING,
-			             "arrival: the row depends on others and has no time of its own; an open loop "
-			             "needs one");
-	}
-	if (row->arrival == KV_TIME_NONE && row->after_count == 0)
+	if (trace->options.open_loop && row->after_count > 0)
+		untie(trace);
+	else if (row->arrival == KV_TIME_NONE && row->after_count == 0)
 		row->arrival = 0;
 }
 
@@ -312,6 +317,11 @@ int kv_trace_accept(struct kv_trace *trace)
 		kv_row_fault(row, KV_FAULT_ZERO_PROMPT, "prompt: has 0 tokens; allowed: at least 1");
 	if (row->faulty)
 		return reject(trace);
+	/* Not asked for, but those behind it may name it. */
+	if (row->arrival == KV_TIME_NONE && row->after_count == 0) {
+		trace->counts.left_out[KV_FAULT_FILTERED]++;
+		return 0;
+	}
 	kv_block_watch_row(&trace->blocks, row);
 	if (trace->tap != NULL)
 		return pass_to_tap(trace);

@@ -31,6 +31,7 @@ struct kv_trace_options {
 	uint64_t seed;           /* of the gaps */
 	uint64_t replicate;
 	bool open_loop;          /* rows that depend on others arrive at their recorded time instead */
+	bool only_timed;         /* of these, rows that have none are left out as filtered: else an error */
 	bool go_on_after_refusal;/* rows that depend on one that was refused or dropped arrive all the same */
 	uint64_t retries;        /* how often a request that was turned away is sent again ... */
 	kv_time backoff;         /* ... after this time, twice as long each time, > 0 */
