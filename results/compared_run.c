@@ -67,6 +67,7 @@ void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_re
 	request = &run->request[run->requests++];
 	*request = (struct kv_compared_request){
 		.index = record->index,
+		.order = run->requests,
 		.ttft = finished ? milliseconds(record->sent, record->first_token) : NAN,
 		.tpot = finished && record->output_tokens > 1 ? (double)kv_time_per_output_token(record) / 1e9 : NAN,
 		.e2el = finished ? milliseconds(record->sent, record->finish) : NAN,
@@ -86,12 +87,25 @@ static int by_index(const void *a, const void *b)
 {
 	const struct kv_compared_request *x = a, *y = b;
 
-	return (x->index > y->index) - (x->index < y->index);
+	if (x->index != y->index)
+		return x->index > y->index ? 1 : -1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static void keep_last_sendings(struct kv_compared_run *run)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < run->requests; i++)
+		if (i + 1 == run->requests || run->request[i].index != run->request[i + 1].index)
+			run->request[kept++] = run->request[i];
+	run->requests = kept;
 }
 
 void kv_compared_run_sort(struct kv_compared_run *run)
 {
 	qsort(run->request, run->requests, sizeof *run->request, by_index);
+	keep_last_sendings(run);
 }
 
 /* --- between processes -------------------------------------------------------------------------------------------- */

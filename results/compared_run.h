@@ -15,6 +15,7 @@
 /* Times in ms, NAN where there is none. */
 struct kv_compared_request {
 	uint64_t index;
+	uint64_t order;           /* in which requests were added */
 	double ttft, tpot, e2el, queue;
 	uint32_t prompt_tokens, cached_tokens, preemptions, swaps;
 	uint64_t recomputed_tokens;
@@ -25,7 +26,8 @@ struct kv_compared_request {
 struct kv_compared_run {
 	const char *name;
 	char *settings;           /* what differs from the scenario, as text */
-	struct kv_compared_request *request;  /* ascending by index once kv_compared_run_sort was called */
+	/* Once kv_compared_run_sort was called: ascending by index, of one that was sent again the last sending alone. */
+	struct kv_compared_request *request;
 	size_t requests, request_capacity;
 	char **tenant;
 	size_t tenants;

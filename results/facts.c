@@ -330,6 +330,10 @@ static void set_ttft_parts(json_t *object, const struct kv_summary *summary)
 
 	for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
 		set_stats(add_object(parts, metrics[i].name), summary, metrics[i].metric, "_ms");
+	if (summary->options->retries > 0) {
+		set_stats(add_object(parts, "retry_wait"), summary, KV_METRIC_RETRY_WAIT, "_ms");
+		set_stats(add_object(object, "ttft_from_arrival"), summary, KV_METRIC_TTFT_FROM_ARRIVAL, "_ms");
+	}
 	/* Whatever percentiles were asked for. */
 	set_real(object, "p99_ttft_ms", summary->stats[KV_METRIC_TTFT].p99);
 }

@@ -30,6 +30,7 @@ libkvsim_a_SOURCES += \
 	%D%/result_folder.c %D%/result_folder.h \
 	%D%/results.c %D%/results.h \
 	%D%/results_options.c \
+	%D%/retries.c %D%/retries.h \
 	%D%/summary.c %D%/summary.h \
 	%D%/summary_json.c \
 	%D%/summary_text.c \

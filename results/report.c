@@ -337,6 +337,11 @@ static void put_latencies(struct kv_output *out, const json_t *facts)
 	put_latency_row(out, facts, "  + prefill", "kvsim/ttft_parts/prefill/", "_ms");
 	put_latency_row(out, facts, "    of which preempted", "kvsim/ttft_parts/preempted/", "_ms");
 	put_latency_row(out, facts, "Client wait, before sending", "kvsim/ttft_parts/client_wait/", "_ms");
+	if (kv_facts_at(facts, "kvsim/ttft_from_arrival") != NULL) {
+		put_latency_row(out, facts, "Retries, before this sending", "kvsim/ttft_parts/retry_wait/", "_ms");
+		put_latency_row(out, facts, "First token after the first arrival, all these", "kvsim/ttft_from_arrival/",
+		                "_ms");
+	}
 	put_latency_row(out, facts, "Time per output token (TPOT)", "", "_tpot_ms");
 	put_latency_row(out, facts, "Inter-token latency (ITL)", "", "_itl_ms");
 	put_latency_row(out, facts, "End to end (E2EL), from sending", "", "_e2el_ms");

@@ -12,8 +12,8 @@ void kv_requests_csv_header(struct kv_output *out)
 	kv_output_text(out,
 	               "request_id,tenant,status,reason,arrival_s,sent_s,queued_s,admitted_s,first_token_s,finish_s,"
 	               "prompt_tokens,output_tokens,cached_tokens,external_tokens,computed_tokens,recomputed_tokens,"
-	               "preemptions,swaps,preempted_s,swapped_s,client_wait_s,retrieval_s,frontend_s,queue_s,prefill_s,"
-	               "ttft_s,tpot_s,e2e_s,block_seconds,miss_reason\n");
+	               "preemptions,swaps,preempted_s,swapped_s,retry_wait_s,client_wait_s,retrieval_s,frontend_s,queue_s,"
+	               "prefill_s,ttft_s,tpot_s,e2e_s,block_seconds,miss_reason\n");
 }
 
 static char *put_word(char *p, const char *word)
@@ -52,10 +52,11 @@ static char *put_tokens(char *p, const struct kv_request_record *r)
 	return kv_csv_u64(p, r->swaps);
 }
 
-static char *put_parts(char *p, const struct kv_request_record *r)
+static char *put_parts(char *p, const struct kv_request_record *r, kv_time retry_wait)
 {
 	p = kv_csv_seconds(p, r->preempted);
 	p = kv_csv_seconds(p, r->swapped);
+	p = kv_csv_seconds(p, retry_wait);
 	p = kv_csv_seconds(p, between(r->arrival, r->sent));
 	p = kv_csv_seconds(p, r->queued == KV_TIME_NONE ? KV_TIME_NONE : r->retrieval);
 	p = kv_csv_seconds(p, r->queued == KV_TIME_NONE ? KV_TIME_NONE : r->frontend);
@@ -75,7 +76,7 @@ static char *put_rates(char *p, const struct kv_request_record *r)
 	return kv_csv_seconds(p, finished ? between(r->sent, r->finish) : KV_TIME_NONE);
 }
 
-void kv_requests_csv_row(struct kv_output *out, const struct kv_request_record *record)
+void kv_requests_csv_row(struct kv_output *out, const struct kv_request_record *record, kv_time retry_wait)
 {
 	char *p;
 
@@ -88,7 +89,7 @@ void kv_requests_csv_row(struct kv_output *out, const struct kv_request_record *
 	p = put_word(p, kv_reason_name(record->reason));
 	p = put_times(p, record);
 	p = put_tokens(p, record);
-	p = put_parts(p, record);
+	p = put_parts(p, record, retry_wait);
 	p = put_rates(p, record);
 	p = kv_csv_integral(p, record->block_ns);
 	p = put_word(p, kv_miss_reason_name(record->miss_reason));

@@ -7,6 +7,7 @@
 #include "sim/record.h"
 
 void kv_requests_csv_header(struct kv_output *out);
-void kv_requests_csv_row(struct kv_output *out, const struct kv_request_record *record);
+/* retry_wait: see kv_retries_wait. */
+void kv_requests_csv_row(struct kv_output *out, const struct kv_request_record *record, kv_time retry_wait);
 
 #endif

@@ -22,6 +22,7 @@
 #include "results/report.h"
 #include "results/requests_csv.h"
 #include "results/result_folder.h"
+#include "results/retries.h"
 #include "results/summary.h"
 #include "results/timeline.h"
 #include "sim/base/memory.h"
@@ -37,6 +38,7 @@ struct kv_results {
 	bool measuring;                /* the warm-up is over */
 	struct kv_level_sums segment;  /* since the last cut */
 	struct kv_summary summary;
+	struct kv_retries retries;
 	struct kv_timeline timeline;   /* of its file, if that is asked for */
 	bool reports;                  /* a report is asked for: the next two are in use */
 	struct kv_timeline drawn;
@@ -142,8 +144,9 @@ static void token_gap(void *self, kv_time gap, uint64_t count)
 static void request(void *self, const struct kv_request_record *record)
 {
 	struct kv_results *results = self;
+	kv_time retry_wait = kv_retries_wait(&results->retries, record);
 
-	kv_summary_request(&results->summary, record);
+	kv_summary_request(&results->summary, record, retry_wait);
 	if (results->options.watch != NULL)
 		results->options.watch(results->options.watch_context, record);
 	if (results->reports)
@@ -153,7 +156,7 @@ static void request(void *self, const struct kv_request_record *record)
 	if (results->file[KV_FILE_TRACE] != NULL)
 		kv_chrome_trace_request(&results->trace, record);
 	if (results->file[KV_FILE_REQUESTS] != NULL)
-		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record);
+		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record, retry_wait);
 }
 
 static void miss(void *self, const struct kv_miss *missed)
@@ -257,6 +260,7 @@ struct kv_results *kv_results_open(const struct kv_results_options *options, con
 	results->options = *options;
 	results->info = info;
 	results->dir = kv_strdup(options->dir);
+	results->retries.limit = options->retries;
 	results->measuring = options->warmup == 0;
 	results->reports = (options->write & KV_WRITE_REPORT) != 0;
 	kv_summary_init(&results->summary, &results->options);
@@ -447,6 +451,7 @@ void kv_results_free(struct kv_results *results)
 	kv_timeline_fini(&results->sampled);
 	kv_metrics_free(results->metrics);
 	kv_summary_fini(&results->summary);
+	kv_retries_fini(&results->retries);
 	free(results->dir);
 	free(results);
 }

@@ -52,6 +52,7 @@ struct kv_results_options {
 	bool save_result;                  /* a copy of summary.json under vLLM's dated name */
 	bool json;                         /* standard output gets summary.json instead of the text */
 	bool quiet;                        /* standard output gets nothing */
+	uint64_t retries;                  /* --retries: requests that are turned away come again so often */
 	void (*watch)(void *context, const struct kv_request_record *record);  /* told of every request; may be NULL */
 	void *watch_context;
 };

@@ -158,6 +158,16 @@ static void add_running_time(struct kv_summary *summary, const struct kv_request
 	summary->doubled_held_ns += (kv_integral)(2 * prompt) * prefill + (kv_integral)(prompt + length) * decode;
 }
 
+static void add_retries(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait)
+{
+	struct kv_distribution *metric = summary->metric;
+
+	kv_distribution_add(&metric[KV_METRIC_RETRY_WAIT], (uint64_t)retry_wait);
+	if (record->first_token != KV_TIME_NONE)
+		kv_distribution_add(&metric[KV_METRIC_TTFT_FROM_ARRIVAL],
+		                    (uint64_t)(retry_wait + record->first_token - record->arrival));
+}
+
 static void add_finished(struct kv_summary *summary, const struct kv_request_record *record)
 {
 	struct kv_distribution *metric = summary->metric;
@@ -198,7 +208,7 @@ static const char *find_stalled(const struct kv_summary *summary, const struct k
 	return NULL;
 }
 
-void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record)
+void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait)
 {
 	note_stalled(summary, record);
 	if (record->arrival < summary->options->warmup)
@@ -209,6 +219,8 @@ void kv_summary_request(struct kv_summary *summary, const struct kv_request_reco
 	summary->status[record->status]++;
 	summary->reason[record->reason]++;
 	summary->recomputed_tokens += record->recomputed_tokens;
+	if (record->status == KV_FINISHED && summary->options->retries > 0)
+		add_retries(summary, record, retry_wait);
 	if (record->status == KV_FINISHED)
 		add_finished(summary, record);
 	else

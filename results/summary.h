@@ -29,6 +29,8 @@ enum kv_metric {
 	KV_METRIC_QUEUE,
 	KV_METRIC_PREFILL,
 	KV_METRIC_PREEMPTED,    /* of which preempted, before the first token */
+	KV_METRIC_RETRY_WAIT,   /* before this sending: with retries only, as is the next */
+	KV_METRIC_TTFT_FROM_ARRIVAL,  /* the wait for this sending and that of the client included */
 	KV_METRICS
 };
 
@@ -94,7 +96,8 @@ void kv_summary_fini(struct kv_summary *summary);
 void kv_summary_start_measuring(struct kv_summary *summary, const struct kv_state *state, kv_time now);
 
 void kv_summary_step(struct kv_summary *summary, const struct kv_step *step);
-void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record);
+/* retry_wait: see kv_retries_wait. */
+void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait);
 void kv_summary_finish(struct kv_summary *summary, const struct kv_run_outcome *outcome);
 
 /* A second of measured time; 0 if there was none. After kv_summary_finish. */

@@ -279,6 +279,14 @@ static void write_fates(struct kv_output *out, const struct kv_summary *summary,
 	}
 }
 
+static void write_wait(struct kv_output *out, const struct kv_summary *summary, enum kv_metric metric,
+                       const char *label)
+{
+	const struct kv_metric_stats *stats = &summary->stats[metric];
+
+	kv_output_printf(out, "%-40s %10.2f %10.2f %10.2f\n", label, stats->mean, stats->median, stats->p99);
+}
+
 static void write_ttft_parts(struct kv_output *out, const struct kv_summary *summary)
 {
 	static const struct {
@@ -292,12 +300,12 @@ static void write_ttft_parts(struct kv_output *out, const struct kv_summary *sum
 
 	write_title(out, "Where the first token waits (ms)", '-');
 	kv_output_printf(out, "%-40s %10s %10s %10s\n", "", "mean", "median", "P99");
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		const struct kv_metric_stats *stats = &summary->stats[parts[i].metric];
-
-		kv_output_printf(out, "%-40s %10.2f %10.2f %10.2f\n", parts[i].label, stats->mean, stats->median,
-		                 stats->p99);
-	}
+	if (summary->options->retries > 0)
+		write_wait(out, summary, KV_METRIC_RETRY_WAIT, "Retries (before this sending)");
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		write_wait(out, summary, parts[i].metric, parts[i].label);
+	if (summary->options->retries > 0)
+		write_wait(out, summary, KV_METRIC_TTFT_FROM_ARRIVAL, "TTFT after the first arrival, all these");
 }
 
 static void write_error(struct kv_output *out, const struct kv_summary *summary)

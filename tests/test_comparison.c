@@ -126,6 +126,36 @@ START_TEST(runs_are_paired_by_request_and_only_over_what_both_finished)
 }
 END_TEST
 
+/* Three sendings of one request are one request, which waited for the last alone. */
+START_TEST(of_a_request_that_was_sent_again_the_last_sending_is_compared)
+{
+	struct kv_compared_run run[2] = { { .name = "a", .settings = strdup("") }, { .name = "b", .settings = strdup("") } };
+	struct kv_comparison comparison = { .run = run, .runs = 2, .workload = "t.csv", .seed = 3, .replicates = 100 };
+	const struct kv_variant_comparison *variant;
+
+	add(&run[0], 1, -1, 100, 0, "");
+	add(&run[0], 0, 10, 100, 0, "");
+	add(&run[0], 1, 20, 100, 0, "");
+	add(&run[1], 1, -1, 100, 0, "");
+	add(&run[1], 0, 12, 100, 0, "");
+	add(&run[1], 1, -1, 100, 0, "");
+	add(&run[1], 1, 24, 100, 0, "");
+	kv_compared_run_sort(&run[0]);
+	kv_compared_run_sort(&run[1]);
+	kv_comparison_make(&comparison);
+	variant = &comparison.variant[0];
+	ck_assert_uint_eq(run[1].requests, 2);
+	ck_assert_uint_eq(variant->paired, 2);
+	ck_assert_uint_eq(variant->finished_in_both, 2);
+	ck_assert_double_eq(row(variant, "mean_ttft_ms")->found.baseline, 15);
+	ck_assert_double_eq(row(variant, "mean_ttft_ms")->found.variant, 18);
+	ck_assert_double_eq(row(variant, "turned_away")->found.variant, 0);
+	kv_comparison_fini(&comparison);
+	kv_compared_run_fini(&run[0]);
+	kv_compared_run_fini(&run[1]);
+}
+END_TEST
+
 START_TEST(a_run_survives_the_way_between_processes)
 {
 	struct kv_compared_run run = { .warmup = 0 }, copy = { .warmup = 0 };
@@ -171,6 +201,7 @@ int main(void)
 	tcase_add_test(tc, an_equal_shift_of_all_pairs_leaves_no_doubt);
 	tcase_add_test(tc, the_interval_of_a_mean_has_the_width_of_theory);
 	tcase_add_test(tc, runs_are_paired_by_request_and_only_over_what_both_finished);
+	tcase_add_test(tc, of_a_request_that_was_sent_again_the_last_sending_is_compared);
 	tcase_add_test(tc, a_run_survives_the_way_between_processes);
 	tcase_add_test(tc, so_does_one_that_measured_no_request);
 	suite_add_tcase(suite, tc);

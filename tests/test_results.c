@@ -390,12 +390,12 @@ START_TEST(requests_csv_is_exact_and_leaves_out_what_never_came)
 	ck_assert_str_eq(content_of(path_of("requests.csv")),
 	                 "request_id,tenant,status,reason,arrival_s,sent_s,queued_s,admitted_s,first_token_s,finish_s,"
 	                 "prompt_tokens,output_tokens,cached_tokens,external_tokens,computed_tokens,recomputed_tokens,"
-	                 "preemptions,swaps,preempted_s,swapped_s,client_wait_s,retrieval_s,frontend_s,queue_s,prefill_s,"
-	                 "ttft_s,tpot_s,e2e_s,block_seconds,miss_reason\n"
-	                 "\"chat, 1\",acme,finished,stop,0.005,0.005,0.005,0.01,0.02,0.02,16,1,0,0,16,0,0,0,0,0,0,0,0,0.005,"
+	                 "preemptions,swaps,preempted_s,swapped_s,retry_wait_s,client_wait_s,retrieval_s,frontend_s,queue_s,"
+	                 "prefill_s,ttft_s,tpot_s,e2e_s,block_seconds,miss_reason\n"
+	                 "\"chat, 1\",acme,finished,stop,0.005,0.005,0.005,0.01,0.02,0.02,16,1,0,0,16,0,0,0,0,0,0,0,0,0,0.005,"
 	                 "0.01,0.015,,0.015,0.01,other_key\n"
-	                 "r0,,finished,length,0,0,0,0,0.01,0.03,32,3,0,0,32,0,0,0,0,0,0,0,0,0,0.01,0.01,0.01,0.03,0.08,never_seen\n"
-	                 "r2,,refused,too_long,1.500000001,1.500000001,,,,,99,0,0,0,0,0,0,0,0,0,0,,,,,,,,0,\n");
+	                 "r0,,finished,length,0,0,0,0,0.01,0.03,32,3,0,0,32,0,0,0,0,0,0,0,0,0,0,0.01,0.01,0.01,0.03,0.08,never_seen\n"
+	                 "r2,,refused,too_long,1.500000001,1.500000001,,,,,99,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,0,\n");
 }
 END_TEST
 

@@ -87,6 +87,7 @@ static int fill_results_options(struct run *run, struct kv_error *err)
 		return -1;
 	if (run->options->summary)
 		o->write |= KV_WRITE_SUMMARY;
+	o->retries = s->workload.retries;
 	return 0;
 }
 

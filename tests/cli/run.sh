@@ -93,6 +93,19 @@ report "$([ "$again" -gt 0 ] && [ "$(wc -l <"$scratch/crowd/requests.csv")" -eq 
 	grep -q "\"sent_again\": $again" "$scratch/crowd/manifest.json" &&
 	grep -q "^Sent again after refusals: *$again *$" "$scratch/out"; echo $?)" \
 	'what is sent again is counted apart, so that sendings are requests and those'
+# Each takes 2 ms alone; back-offs of 1, 2 and 4 ms: waits of 0, 1, 3 and 7 ms, first tokens after 1, 3, 5 and 8 ms.
+report "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+	NR > 1 && $at["status"] == "finished" {
+		wait[$1] = $at["retry_wait_s"]
+		good += $at["retry_wait_s"] + $at["client_wait_s"] + $at["ttft_s"] - $at["first_token_s"]
+	}
+	END { exit !(good == 0 && wait["r0"] == 0 && wait["r1"] == .001 && wait["r2"] == .003 && wait["r3"] == .007) }' \
+	"$scratch/crowd/requests.csv"; echo $?)" 'the wait for a later sending is told by request'
+report "$(grep -A1 '"retry_wait"' "$scratch/crowd/summary.json" | grep -q '"mean_ms": 2.75' &&
+	grep -A1 '"ttft_from_arrival"' "$scratch/crowd/summary.json" | grep -q '"mean_ms": 4.25' &&
+	grep -q '^Retries (before this sending) *2.75 ' "$scratch/out" &&
+	grep -q '^TTFT after the first arrival, all these *4.25 ' "$scratch/out" &&
+	grep -q 'First token after the first arrival' "$scratch/crowd/report.html"; echo $?)" 'and in all, with the first token'
 
 printf 'request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\na,0,9,2,,\nb,5,9,2,a,1\n' >"$scratch/follow.csv"
 # loop WORDS OPTION...: the terminal, the manifest and the page have the sentence
