@@ -75,9 +75,8 @@ static enum kv_number scale(const struct decimal *d, unsigned digits, int64_t ma
 	if (d->mantissa == 0)
 		quotient = 0;
 	else if (power >= 0) {
-		if (power > MAX_POWER || d->mantissa > (uint64_t)(maximum / power_of_ten[power]))
+		if (power > MAX_POWER || __builtin_mul_overflow(d->mantissa, (uint64_t)power_of_ten[power], &quotient))
 			return KV_NUMBER_TOO_LARGE;
-		quotient = d->mantissa * (uint64_t)power_of_ten[power];
 		if (digits == 0 && d->inexact)
 			return KV_NUMBER_TOO_LARGE;
 	} else {
