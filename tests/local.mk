@@ -57,7 +57,7 @@ KV_CLI_TESTS = \
 	%D%/cli/readme.sh \
 	%D%/cli/report.sh \
 	%D%/cli/run.sh \
-	%D%/cli/size.sh %D%/cli/size_knobs.sh \
+	%D%/cli/size.sh %D%/cli/size_knobs.sh %D%/cli/size_models.sh \
 	%D%/cli/step_time.sh \
 	%D%/cli/swap.sh \
 	%D%/cli/trace_cache.sh \
@@ -218,6 +218,11 @@ test_kv_layout_SOURCES = %D%/test_kv_layout.c %D%/model_facts.h %D%/support.h
 
 KV_CHECK_TESTS += test_weights
 test_weights_SOURCES = %D%/test_weights.c %D%/model_facts.h %D%/support.h
+
+EXTRA_DIST += %D%/data/architectures.json
+KV_CHECK_TESTS += test_architectures
+test_architectures_SOURCES = %D%/test_architectures.c %D%/support.h
+
 KV_CHECK_TESTS += test_number
 test_number_SOURCES = %D%/test_number.c %D%/support.h
 

@@ -22,8 +22,7 @@ static json_t *lookup(json_t *object, const char *name, size_t length)
 	return json_is_null(value) ? NULL : value;
 }
 
-/* Moves *names to the one that the file has. */
-static json_t *find(const struct kv_fields *f, const char **names)
+json_t *kv_field_found(const struct kv_fields *f, const char **names)
 {
 	json_t *const places[] = {f->object, f->outer};
 
@@ -43,7 +42,7 @@ static json_t *find(const struct kv_fields *f, const char **names)
 
 json_t *kv_field(const struct kv_fields *f, const char *names)
 {
-	return find(f, &names);
+	return kv_field_found(f, &names);
 }
 
 void kv_field_fail(struct kv_fields *f, const char *names, const char *format, ...)
@@ -71,7 +70,7 @@ static void fail_found(struct kv_fields *f, const char *names, const json_t *val
 
 uint32_t kv_field_count(struct kv_fields *f, const char *names, uint32_t minimum, uint32_t maximum, uint32_t fallback)
 {
-	const json_t *value = find(f, &names);
+	const json_t *value = kv_field_found(f, &names);
 	char allowed[64];
 
 	if (f->failed)
@@ -91,7 +90,7 @@ uint32_t kv_field_count(struct kv_fields *f, const char *names, uint32_t minimum
 
 bool kv_field_bool(struct kv_fields *f, const char *names, bool fallback)
 {
-	const json_t *value = find(f, &names);
+	const json_t *value = kv_field_found(f, &names);
 
 	if (!value || f->failed)
 		return fallback;
@@ -102,7 +101,7 @@ bool kv_field_bool(struct kv_fields *f, const char *names, bool fallback)
 
 const char *kv_field_text(struct kv_fields *f, const char *names, const char *fallback)
 {
-	const json_t *value = find(f, &names);
+	const json_t *value = kv_field_found(f, &names);
 
 	if (!value || f->failed)
 		return fallback;
@@ -115,7 +114,7 @@ const char *kv_field_text(struct kv_fields *f, const char *names, const char *fa
 
 json_t *kv_field_list(struct kv_fields *f, const char *names, size_t size)
 {
-	json_t *value = find(f, &names);
+	json_t *value = kv_field_found(f, &names);
 
 	if (!value || f->failed)
 		return NULL;

@@ -25,6 +25,8 @@ struct kv_fields {
 
 /* NULL if missing or null. */
 json_t *kv_field(const struct kv_fields *f, const char *names);
+/* The same, and moves *names to the alternative that is there. */
+json_t *kv_field_found(const struct kv_fields *f, const char **names);
 uint32_t kv_field_count(struct kv_fields *f, const char *names, uint32_t minimum, uint32_t maximum, uint32_t fallback);
 bool kv_field_bool(struct kv_fields *f, const char *names, bool fallback);
 /* Strings live as long as the object. */

@@ -48,9 +48,27 @@ static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, uint64_
 	return d->model == NULL ? kv_scenario_fail_in(s, "model", err) : 0;
 }
 
+static void set_dtype(struct kv_model *model, enum kv_dtype dtype)
+{
+	if (model->quantization.dtype == model->dtype)
+		model->quantization.dtype = dtype;
+	if (!model->recurrent.state_dtype_given)
+		model->recurrent.state_dtype = dtype;
+	model->recurrent.conv_dtype = model->dtype = dtype;
+}
+
+/* Engines load float32 checkpoints with 16 bits unless told otherwise. */
+static void narrow_dtype(struct kv_deployment *d)
+{
+	if (d->model->dtype != KV_DTYPE_F32)
+		return;
+	set_dtype(d->model, KV_DTYPE_BF16);
+	kv_remark(&d->warnings, "torch_dtype of %s is float32, which engines load with 16 bits: --dtype float32 keeps it",
+	          d->model->name);
+}
+
 static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
-	bool quantised = d->model->quantization.dtype != d->model->dtype;
 	enum kv_dtype dtype;
 
 	if (s->engine.dtype != NULL && strcmp(s->engine.dtype, "auto") != 0) {
@@ -59,9 +77,9 @@ static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, str
 			        s->engine.dtype);
 			return kv_scenario_fail_in(s, "engine.dtype", err);
 		}
-		d->model->dtype = dtype;
-		if (!quantised)
-			d->model->quantization.dtype = dtype;
+		set_dtype(d->model, dtype);
+	} else {
+		narrow_dtype(d);
 	}
 	if (s->engine.quantization != NULL && kv_model_quantize(d->model, s->engine.quantization, err))
 		return kv_scenario_fail_in(s, "engine.quantization", err);

@@ -4,6 +4,7 @@ libkvsim_a_SOURCES += \
 	%D%/kv_layout_compressed.c %D%/kv_layout_compressed.h \
 	%D%/model.c %D%/model.h \
 	%D%/model_config.c %D%/model_config.h \
+	%D%/model_experts.c \
 	%D%/model_family.c %D%/model_family.h \
 	%D%/model_layers.c \
 	%D%/model_quantization.c \

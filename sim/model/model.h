@@ -96,7 +96,8 @@ struct kv_weight_traits {
 	bool attention_sinks;        /* one learned logit a head */
 	bool router_bias, expert_bias;
 	bool shared_expert_gate;
-	bool learned_positions;      /* a position table (OPT) */
+	bool learned_positions;      /* a position table (GPT-2) */
+	uint32_t extra_positions;    /* rows of it beyond the context (OPT) */
 	bool embedding_norm;         /* a norm after the embedding (BLOOM) */
 	bool head_bias;              /* the output head has a bias (Phi-2) */
 	bool mamba_norms;            /* norms of dt, B and C (Jamba) */

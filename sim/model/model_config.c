@@ -27,11 +27,11 @@ static void read_identity(struct kv_model_reader *r, json_t *root)
 	}
 }
 
-/* A count that the class supplies (0 = it does not) where the config says nothing; else as kv_field_count. */
+/* A count that the class supplies (0 = it does not) where a text part says nothing; else as kv_field_count. */
 static uint32_t count_or_class(struct kv_model_reader *r, const char *names, uint32_t maximum, uint32_t by_class,
                                uint32_t fallback)
 {
-	if (by_class == 0 || kv_field(&r->f, names))
+	if (by_class == 0 || !r->f.outer || kv_field(&r->f, names))
 		return kv_field_count(&r->f, names, 1, maximum, fallback);
 	kv_remark(&r->model->notes, "%.*s is missing: %u assumed, the default of the model's class", (int)strcspn(names, "|"),
 	          names, by_class);
@@ -57,16 +57,26 @@ static void read_head_dim(struct kv_model_reader *r)
 	          m->head_dim, m->family);
 }
 
+/* Falcon and GPTBigCode say multi_query for one KV head. */
+static bool has_one_kv_head(struct kv_model_reader *r)
+{
+	const char *type = r->family->model_type;
+
+	if (!strcmp(type, "falcon"))
+		return kv_field_bool(&r->f, "multi_query", true) && !kv_field_bool(&r->f, "new_decoder_architecture", false);
+	return !strcmp(type, "gpt_bigcode") && kv_field_bool(&r->f, "multi_query", true);
+}
+
 static void read_kv_heads(struct kv_model_reader *r)
 {
-	static const char names[] = "num_key_value_heads|num_kv_heads|n_head_kv|multi_query_group_num";
+	bool all = !strcmp(r->family->model_type, "chatglm") && !kv_field_bool(&r->f, "multi_query_attention", false);
+	const char *names = all ? "num_key_value_heads"
+	                    : "num_key_value_heads|num_kv_heads|n_head_kv|multi_query_group_num|kv_n_heads";
 	struct kv_model *m = r->model;
-	bool one = !strcmp(m->family, "falcon") && kv_field_bool(&r->f, "multi_query", true)
-	           && !kv_field_bool(&r->f, "new_decoder_architecture", false);
 
-	if (one)
+	if (has_one_kv_head(r))
 		m->kv_heads = 1;
-	else if (kv_field(&r->f, names) || r->family->defaults.kv_heads)
+	else if (kv_field(&r->f, names) || (r->f.outer && r->family->defaults.kv_heads))
 		m->kv_heads = count_or_class(r, names, KV_MAX_HEADS, r->family->defaults.kv_heads, KV_FIELD_REQUIRED);
 	else {
 		m->kv_heads = m->q_heads;
@@ -143,39 +153,34 @@ static void read_attention(struct kv_model_reader *r)
 static void read_ffn_size(struct kv_model_reader *r)
 {
 	struct kv_model *m = r->model;
-	bool all_experts = r->family->layers == KV_LAYERS_COMPRESSED;
-	bool four_times = !strcmp(m->family, "falcon") || !strcmp(m->family, "bloom");
+	bool may_lack = kv_field(&r->f, KV_FIELDS_EXPERTS) != NULL;  /* then no layer may be dense */
+	uint32_t factor = kv_field_count(&r->f, "expansion_ratio", 1, 64, r->family->ffn_factor);
 	const char *names = kv_field(&r->f, "intermediate_size_mlp") ? "intermediate_size_mlp"
 	                    : "intermediate_size|ffn_dim|ffn_hidden_size|n_inner";
 
 	m->ffn_matrices = r->family->ffn_matrices;
-	m->ffn_size = kv_field_count(&r->f, names, 0, KV_MAX_WIDTH,
-	                             four_times ? 4 * m->hidden : all_experts ? 0 : KV_FIELD_REQUIRED);
+	if (r->family->defaults.ffn_size)
+		m->ffn_size = count_or_class(r, names, KV_MAX_WIDTH, r->family->defaults.ffn_size, KV_FIELD_REQUIRED);
+	else
+		m->ffn_size = kv_model_same_count(r, names, 0, KV_MAX_WIDTH,
+		                                  factor ? factor * m->hidden : may_lack ? 0 : KV_FIELD_REQUIRED);
 	if (!strcmp(m->family, "qwen"))
 		m->ffn_size /= 2;  /* its class counts the gate and up projections together */
 }
 
-static void read_experts(struct kv_model_reader *r)
+uint32_t kv_model_same_count(struct kv_model_reader *r, const char *names, uint32_t minimum, uint32_t maximum,
+                             uint32_t fallback)
 {
-	struct kv_model *m = r->model;
-	uint32_t shared;
+	const json_t *list = kv_field_found(&r->f, &names), *first = json_array_get(list, 0);
 
-	m->experts = kv_field_count(&r->f, "n_routed_experts|num_local_experts|num_experts", 0, KV_MAX_EXPERTS, 0);
-	if (m->experts <= 1 || !kv_field_bool(&r->f, "enable_moe_block", true)) {
-		m->experts = 0;
-		return;
-	}
-	m->experts_used = kv_field_count(&r->f, "num_experts_per_tok|num_experts_per_token|top_k_experts|moe_topk", 1,
-	                                 m->experts, KV_FIELD_REQUIRED);
-	m->expert_size = kv_field_count(&r->f, "moe_intermediate_size|intermediate_size", 1, KV_MAX_WIDTH,
-	                                KV_FIELD_REQUIRED);
-	shared = kv_field_count(&r->f, "n_shared_experts|num_shared_experts", 0, KV_MAX_SHARED, 0);
-	m->shared_experts_size = kv_field_count(&r->f, "shared_expert_intermediate_size|moe_shared_expert_intermediate_size|"
-	                                        "shared_intermediate_size", 0, KV_MAX_WIDTH, shared * m->expert_size);
-	if (!strcmp(r->family->model_type, "llama4_text"))
-		m->shared_experts_size = m->expert_size;
-	if (!strcmp(r->family->model_type, "gemma4_text"))
-		m->shared_experts_size = m->ffn_size;
+	if (!json_is_array(list))
+		return kv_field_count(&r->f, names, minimum, maximum, fallback);
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (!json_equal(json_array_get(list, i), first))
+			kv_field_fail(&r->f, names, "differs between layers 0 and %zu: it is sized where it is the same in all", i);
+	if (!json_is_integer(first) || json_integer_value(first) < minimum || json_integer_value(first) > maximum)
+		kv_field_fail(&r->f, names, "must hold whole numbers from %u to %u", minimum, maximum);
+	return r->f.failed ? minimum : (uint32_t)json_integer_value(first);
 }
 
 static void read_state_dtype(struct kv_model_reader *r)
@@ -264,6 +269,8 @@ static void read_recurrent(struct kv_model_reader *r)
 	read_state_dtype(r);
 }
 
+#define BIAS "attention_bias|bias|use_bias"
+
 static bool has_bias(struct kv_model_reader *r, enum kv_bias rule, const char *names)
 {
 	if (rule == KV_BIAS_NO || rule == KV_BIAS_YES)
@@ -271,18 +278,29 @@ static bool has_bias(struct kv_model_reader *r, enum kv_bias rule, const char *n
 	return kv_field_bool(&r->f, names, rule == KV_BIAS_UNLESS_SET);
 }
 
+/* Attention and feed-forward share a norm where they work side by side, unless the config gives each its own. */
+static uint32_t falcon_norms(struct kv_model_reader *r)
+{
+	bool parallel = kv_field_bool(&r->f, "parallel_attn", true), newer = kv_field_bool(&r->f, "new_decoder_architecture", false);
+
+	return newer ? kv_field_count(&r->f, "num_ln_in_parallel_attn", 1, 2, 2) : parallel ? 1 : 2;
+}
+
 static void read_traits(struct kv_model_reader *r)
 {
 	struct kv_weight_traits *t = &r->model->traits;
 
 	*t = r->family->traits;
-	t->qkv_bias = has_bias(r, r->family->qkv_bias, "attention_bias|bias");
-	t->o_bias = has_bias(r, r->family->o_bias, "attention_bias|bias");
-	t->ffn_bias = has_bias(r, r->family->ffn_bias, "mlp_bias|bias");
-	if (!strcmp(r->family->model_type, "falcon") && kv_field_bool(&r->f, "new_decoder_architecture", false))
-		t->norms = 2;
-	if (!strcmp(r->family->model_type, "glm4_moe") && kv_field_bool(&r->f, "use_qk_norm", false))
-		t->qk_norm = KV_QK_NORM_HEAD;
+	t->qkv_bias = has_bias(r, r->family->qkv_bias, "use_qkv_bias|qkv_bias|add_qkv_bias|" BIAS);
+	t->o_bias = has_bias(r, r->family->o_bias, "attention_out_bias|" BIAS);
+	t->ffn_bias = has_bias(r, r->family->ffn_bias, "mlp_bias|bias|use_bias");
+	t->head_bias |= kv_field_bool(&r->f, "lm_head_bias", false);
+	if (!strcmp(r->family->model_type, "falcon"))
+		t->norms = falcon_norms(r);
+	if (!strcmp(r->family->model_type, "stablelm") && kv_field_bool(&r->f, "use_parallel_residual", false))
+		t->norms = 1;
+	if (r->family->qk_norm_if_set && kv_field_bool(&r->f, "use_qk_norm|qk_layernorm|qk_norm", false))
+		t->qk_norm = r->family->qk_norm_if_set;
 	t->keys_are_values = kv_field_bool(&r->f, "attention_k_eq_v", false);
 }
 
@@ -294,7 +312,8 @@ static void read_output(struct kv_model_reader *r)
 	m->vocab = count_or_class(r, "vocab_size|padded_vocab_size", KV_MAX_VOCAB, r->family->defaults.vocab,
 	                          KV_FIELD_REQUIRED);
 	m->draft_vocab = kv_field_count(&r->f, "draft_vocab_size", 1, KV_MAX_VOCAB, 0);
-	m->max_position = count_or_class(r, "max_position_embeddings|n_positions|seq_length|max_sequence_length|n_ctx",
+	m->max_position = count_or_class(r, kv_field(&r->f, "model_max_length") ? "model_max_length"
+	                                 : "max_position_embeddings|n_positions|seq_length|max_sequence_length|max_seq_len|n_ctx",
 	                                 KV_MAX_POSITION, r->family->defaults.max_position, 0);
 	m->tied_embeddings = kv_field_bool(&r->f, "tie_word_embeddings", r->family->tied);
 	if (!kv_field(&r->f, "tie_word_embeddings"))
@@ -310,7 +329,7 @@ static void read_output(struct kv_model_reader *r)
 /* The part of a multimodal config that describes the language model; NULL = all of it does. */
 static json_t *text_part(json_t *root, struct kv_fields *f)
 {
-	static const char *const names[] = {"text_config", "llm_config", "language_config"};
+	static const char *const names[] = {"text_config", "llm_config", "language_config", "thinker_config"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		json_t *part = json_object_get(root, names[i]);
@@ -321,6 +340,8 @@ static json_t *text_part(json_t *root, struct kv_fields *f)
 			kv_field_fail(f, names[i], "must be an object: the config of the language model");
 		else if (json_is_object(json_object_get(part, names[i])))
 			kv_field_fail(f, names[i], "holds another %s: give the inner one as a file of its own", names[i]);
+		else if (json_is_object(json_object_get(part, names[0])))
+			return json_object_get(part, names[0]);
 		return part;
 	}
 	return NULL;
@@ -344,15 +365,16 @@ static void read_model(struct kv_model_reader *r, json_t *root)
 	read_identity(r, root);
 	if (r->f.outer)
 		kv_remark(&m->notes, "only the text part of a multimodal model is counted");
-	m->layers = kv_field_count(&r->f, "num_hidden_layers|n_layer|n_layers|num_layers", 1, KV_MAX_LAYERS,
-	                           KV_FIELD_REQUIRED);
+	m->layers = count_or_class(r, "num_hidden_layers|n_layer|n_layers|num_layers", KV_MAX_LAYERS,
+	                           r->family->defaults.layers, KV_FIELD_REQUIRED);
 	read_prediction_layers(r);
-	m->hidden = kv_field_count(&r->f, "hidden_size|n_embd|n_embed|d_model", 1, KV_MAX_WIDTH, KV_FIELD_REQUIRED);
+	m->hidden = count_or_class(r, "hidden_size|n_embd|n_embed|d_model", KV_MAX_WIDTH, r->family->defaults.hidden,
+	                           KV_FIELD_REQUIRED);
 	if (!r->f.failed)
 		read_attention(r);
 	if (!r->f.failed)
 		read_ffn_size(r);
-	read_experts(r);
+	kv_model_read_experts(r);
 	read_output(r);
 	if (!r->f.failed)
 		kv_model_read_layers(r);

@@ -12,6 +12,19 @@ struct kv_model_reader {
 	const struct kv_family *family;
 };
 
+/* A count that may also be a list of equal ones, one a layer; else as kv_field_count. */
+uint32_t kv_model_same_count(struct kv_model_reader *r, const char *names, uint32_t minimum, uint32_t maximum,
+                             uint32_t fallback);
+
+/* How many experts a layer of experts has. */
+#define KV_FIELDS_EXPERTS "n_routed_experts|num_local_experts|num_experts|moe_num_experts"
+
+/* Fills the model's numbers and sizes of experts, 0 for a dense model; model->ffn_size must have been read. */
+void kv_model_read_experts(struct kv_model_reader *r);
+
+/* Does layer i hold experts? For models that have some. */
+bool kv_model_holds_experts(struct kv_model_reader *r, uint32_t i);
+
 /* Fills model->layer: mixers, windows, attention shapes and feed-forward kinds. */
 void kv_model_read_layers(struct kv_model_reader *r);
 

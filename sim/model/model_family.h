@@ -20,7 +20,7 @@ enum kv_layer_rule {
 	KV_LAYERS_FULL,             /* sliding_window means nothing to the class */
 	KV_LAYERS_ALL_SLIDING,      /* if sliding_window is set */
 	KV_LAYERS_EVEN_SLIDING,     /* 0, 2, 4, ... */
-	KV_LAYERS_PATTERN,          /* every sliding_window_pattern-th (default 6) is full */
+	KV_LAYERS_PATTERN,          /* every sliding_window_pattern-th (default: the family's period) is full */
 	KV_LAYERS_LATE_SLIDING,     /* with use_sliding_window: from max_window_layers on (Qwen) */
 	KV_LAYERS_CHUNKED,          /* no_rope_layers says 1 = chunked; default: every fourth is full (Llama 4) */
 	KV_LAYERS_LINEAR_INTERVAL,  /* every full_attention_interval-th (default 4) is full, the others linear */
@@ -33,6 +33,7 @@ enum kv_layer_rule {
 /* What the class fills in where its published configs say nothing; 0 = the config must say it. */
 struct kv_class_defaults {
 	uint32_t q_heads, kv_heads, head_dim, vocab, max_position, mtp_layers;
+	uint32_t layers, hidden, ffn_size;  /* of text parts alone, which are saved without what equals their class */
 };
 
 struct kv_family {
@@ -40,8 +41,11 @@ struct kv_family {
 	bool head_dim_derived;       /* the class computes hidden_size / num_attention_heads where it is missing */
 	enum kv_bias qkv_bias, o_bias, ffn_bias;
 	uint32_t ffn_matrices;
+	uint32_t ffn_factor;         /* feed-forward width over hidden_size where the config gives none; 0 = it must */
 	bool tied;                   /* tie_word_embeddings where missing */
 	enum kv_layer_rule layers;
+	uint32_t period;             /* KV_LAYERS_PATTERN */
+	enum kv_qk_norm qk_norm_if_set;  /* with use_qk_norm, qk_layernorm or qk_norm */
 	enum kv_mixer recurrent;     /* what a linear or mamba layer of the family is; KV_MIXER_NONE = it has none */
 	struct kv_class_defaults defaults;
 	struct kv_weight_traits traits;  /* the bias fields are filled from the rules above */

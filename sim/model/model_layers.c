@@ -186,7 +186,8 @@ static bool slides_by_rule(struct kv_model_reader *r, uint32_t i)
 	case KV_LAYERS_EVEN_SLIDING:
 		return i % 2 == 0;
 	case KV_LAYERS_PATTERN:
-		return (i + 1) % kv_field_count(&r->f, "sliding_window_pattern|_sliding_window_pattern", 1, KV_MAX_LAYERS, 6) != 0;
+		return (i + 1) % kv_field_count(&r->f, "sliding_window_pattern|_sliding_window_pattern", 1, KV_MAX_LAYERS,
+		                                 r->family->period) != 0;
 	case KV_LAYERS_LATE_SLIDING:
 		return kv_field_bool(&r->f, "use_sliding_window", false)
 		       && i >= kv_field_count(&r->f, "max_window_layers", 0, KV_MAX_LAYERS, KV_FIELD_REQUIRED);
@@ -223,12 +224,34 @@ static void refuse_unknown_kinds(struct kv_model_reader *r)
 {
 	static const char *const fields[] = {"sliding_window", "attention_chunk_size", "linear_attn_config", "state_size",
 	                                     "ssm_state_size", "mamba_d_state", "full_attention_interval",
-	                                     "hybrid_override_pattern", "layers_block_type", "attn_type_list"};
+	                                     "hybrid_override_pattern", "layers_block_type", "attn_type_list", "block_types",
+	                                     "attention_window_size", "lru_width", "hybrid_layer_pattern", "conv_L_cache",
+	                                     "attn_layer_indices"};
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields && !r->model->known_family; i++)
 		if (kv_field(&r->f, fields[i]))
 			kv_field_fail(&r->f, fields[i], "is set, and which layers it concerns is not known for model_type \"%s\": add "
 			              "layer_types, or set it to null to have full attention everywhere", r->model->family);
+}
+
+/* Fields that give some layers another shape, each known for the classes that have them; and experts by other names. */
+static void refuse_unknown_shapes(struct kv_model_reader *r)
+{
+	static const char *const fields[] = {"block_configs", "cross_attention_layers", "attention_other_setting",
+	                                     "swa_num_key_value_heads", "num_query_heads", "num_mem_blocks", "use_cla"};
+	const char *key;
+	json_t *value;
+
+	if (r->model->known_family)
+		return;
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		if (kv_field(&r->f, fields[i]) && !json_is_false(kv_field(&r->f, fields[i])))
+			kv_field_fail(&r->f, fields[i], "is set, and what it does to the shape of layers is not known for model_type "
+			              "\"%s\": set it to null to have all layers alike", r->model->family);
+	json_object_foreach(r->f.object, key, value)
+		if (!r->model->experts && strstr(key, "expert") && json_is_integer(value) && json_integer_value(value) > 1)
+			kv_field_fail(&r->f, key, "is set, and num_experts is not: add num_experts (0 if no layer has experts), "
+			              "num_experts_per_tok and moe_intermediate_size");
 }
 
 /* A window as long as the context limits nothing. */
@@ -275,35 +298,6 @@ static bool is_attention(enum kv_mixer mixer)
 	       || mixer == KV_MIXER_COMPRESSED;
 }
 
-static bool listed(const json_t *list, uint32_t i)
-{
-	size_t at;
-	const json_t *value;
-
-	json_array_foreach(list, at, value)
-		if (json_is_integer(value) && json_integer_value(value) == i)
-			return true;
-	return false;
-}
-
-/* Which layers hold experts: the fields of DeepSeek, Qwen, Jamba and Llama 4 in turn; each is neutral where missing. */
-static bool holds_experts(struct kv_model_reader *r, uint32_t i)
-{
-	const json_t *moe_layers = kv_field(&r->f, "moe_layers");
-	uint32_t step = kv_field_count(&r->f, "decoder_sparse_step|interleave_moe_layer_step|moe_layer_freq", 1,
-	                               KV_MAX_LAYERS, 1);
-	uint32_t period = kv_field_count(&r->f, "expert_layer_period", 1, KV_MAX_LAYERS, 1);
-
-	if (json_array_size(moe_layers))
-		return listed(moe_layers, i);
-	if (i < kv_field_count(&r->f, "first_k_dense_replace", 0, KV_MAX_LAYERS, 0) || listed(kv_field(&r->f,
-	                                                                                              "mlp_only_layers"), i))
-		return false;
-	if (i % period != kv_field_count(&r->f, "expert_layer_offset", 0, KV_MAX_LAYERS, 0) % period)
-		return false;
-	return kv_field(&r->f, "moe_layer_freq") ? i % step == 0 : (i + 1) % step == 0;
-}
-
 static void shape_ffn(struct kv_model_reader *r, uint32_t i)
 {
 	struct kv_model *m = r->model;
@@ -315,7 +309,7 @@ static void shape_ffn(struct kv_model_reader *r, uint32_t i)
 	if (alone && m->experts)
 		layer->ffn = kv_field_text(&r->f, "hybrid_override_pattern", "")[i] == 'E' ? KV_FFN_MOE : KV_FFN_DENSE;
 	else
-		layer->ffn = m->experts && holds_experts(r, i) ? KV_FFN_MOE : KV_FFN_DENSE;
+		layer->ffn = m->experts && kv_model_holds_experts(r, i) ? KV_FFN_MOE : KV_FFN_DENSE;
 	layer->ffn_size = layer->ffn == KV_FFN_MOE ? m->expert_size : m->ffn_size;
 	if (layer->ffn == KV_FFN_DENSE && !layer->ffn_size)
 		kv_field_fail(&r->f, "intermediate_size", "is 0, but layer %u has a dense feed-forward part", i);
@@ -368,6 +362,7 @@ void kv_model_read_layers(struct kv_model_reader *r)
 		refuse_unknown_kinds(r);
 		by_family(r);
 	}
+	refuse_unknown_shapes(r);
 	drop_idle_windows(m);
 	for (uint32_t i = 0; i < m->layers && !r->f.failed; i++) {
 		if (is_attention(m->layer[i].mixer))

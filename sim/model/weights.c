@@ -427,7 +427,8 @@ static void add_embedding(struct tally *t)
 
 	add_by_output(t, KV_WEIGHTS_EMBEDDING, NULL, m->vocab, m->hidden);
 	if (m->traits.learned_positions)
-		add_whole(t, KV_WEIGHTS_EMBEDDING, NULL, (uint64_t)m->max_position + 2, m->hidden);
+		add_whole(t, KV_WEIGHTS_EMBEDDING, NULL, (uint64_t)m->max_position + m->traits.extra_positions,
+		          m->hidden);
 	if (m->traits.embedding_norm)
 		add_norm(t, m->hidden);
 }
