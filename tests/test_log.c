@@ -173,6 +173,43 @@ static const struct {
 	 "(q8_0): 2176.00 MiB, V (q8_0): 2176.00 MiB\n", NULL, NULL, 0, 3, 0, 0, "spread over devices"},
 	{"llama_kv_cache_init:      CUDA0 KV buffer size =  2788.00 MiB\nllama_new_context_with_model: KV self size  = 4352.00 MiB, K "
 	 "(q8_0): 2176.00 MiB, V (q8_0): 2176.00 MiB\n", NULL, NULL, 0, 1, 1, 0, "lines of other devices are missing"},
+	/* #15928: one line a rank, none named */
+	{"[kv_cache_utils.py:566] GPU KV cache size: 107,824 tokens\n[kv_cache_utils.py:569] Maximum concurrency for 32,768 tokens per "
+	 "request: 3.29x\n[kv_cache_utils.py:566] GPU KV cache size: 107,312 tokens\n[kv_cache_utils.py:569] Maximum concurrency for "
+	 "32,768 tokens per request: 3.27x\n[kv_cache_utils.py:566] GPU KV cache size: 107,392 tokens\n[kv_cache_utils.py:569] Maximum "
+	 "concurrency for 32,768 tokens per request: 3.28x\n", "deepseek-v3", NULL, 8, 2, 1, 0, "6707 blocks / 2048 of one request"},
+	/* two data parallel engines; a start that a second one follows */
+	{"(EngineCore_DP0 pid=11) GPU KV cache size: 42,656 tokens\n(EngineCore_DP0 pid=11) Maximum concurrency for 32,768 tokens per "
+	 "request: 1.30x\n(EngineCore_DP1 pid=12) GPU KV cache size: 58,976 tokens\n(EngineCore_DP1 pid=12) Maximum concurrency for "
+	 "32,768 tokens per request: 1.80x\n", "qwen3-14b", NULL, 0, 2, 0, 0, "2666 blocks / 2048 of one request"},
+	{"Initializing a V1 LLM engine (v0.15.0) with config: model='m'\nAvailable KV cache memory: 9.00 GiB\nGPU KV cache size: 58,976 "
+	 "tokens\nInitializing a V1 LLM engine (v0.15.0) with config: model='m'\nAvailable KV cache memory: 6.51 GiB\nGPU KV cache "
+	 "size: 42,656 tokens\n", "qwen3-14b", NULL, 0, 2, 0, 0, "2666 blocks x 2621440 bytes"},
+	/* SergiioB/intel-arc-pro-b70-inference-cookbook#4 (wrapped by a terminal), kaito-project/kaito#2132 */
+	{"max seq len (100000), (4.26 GiB KV cach\ne is needed, which is larger than the available KV cache memory (4.25 GiB). Based on "
+	 "the available memory, the estimated maximum model length is 99648.", NULL, NULL, 0, 1, 0, 0, "whole blocks"},
+	{"model's max seq len (1048576),\n22.5 GiB KV cache is needed, which is larger than the available KV cache memory (17.39 GiB).\n"
+	 "Based on the available memory, the estimated maximum model length is 810208.", NULL, NULL, 0, 1, 0, 0, "whole blocks"},
+	/* hybrid models of club-3090, four lines of 72 columns; without the model only that it is one can be said */
+	{"models's max seq len (64000),\n(2.23 GiB KV cache is needed, which is larger than the available KV cache memory\n(2.13 GiB). "
+	 "Based on the available memory, the estimated maximum model length\nis 59136.\n", NULL, NULL, 0, 0, 1, 0, "hybrid"},
+	/* thousands by no-break spaces (narrow and wide), points and underscores; a decimal comma */
+	{"Available KV cache memory: 6,51 GiB\r\nGPU KV cache size: 42\u202f656 tokens\r\nMaximum concurrency for 32\u00a0768 tokens per "
+	 "request: 1.30x\r\n", "qwen3-14b", NULL, 0, 3, 0, 0, "2666 blocks / 2048"},
+	{"GPU KV cache size: 42.656 tokens\nMaximum concurrency for 32_768 tokens per request: 1.30x\n", "qwen3-14b", NULL, 0, 2, 0, 0,
+	 "2666 blocks / 2048"},
+	{"{\"message\":\"\\u001b[36mAvailable KV cache memory: 6.51 GiB\\u001b[0m\"}\n{\"message\":\"GPU KV cache size: 42,656 tokens\"}\n",
+	 "qwen3-14b", NULL, 0, 2, 0, 0, "2666 blocks x 2621440 bytes"},
+	/* TensorRT-LLM 1.x, PyTorch backend: (119.70 - 113.65 + 0.56) x 0.9; its blocks hold 86720 tokens of 73,728 bytes */
+	{"Peak memory during memory usage profiling (torch + non-torch): 113.65 GiB, available KV cache memory when calculating max "
+	 "tokens: 5.95 GiB, fraction is set 0.8999999761581421, kv size is 73728. device total memory 119.70 GiB, , tmp kv_mem 0.56 GiB\n"
+	 "Estimated max memory in KV cache : 5.95 GiB\nNumber of tokens per block: 32.\nAllocated 5.95 GiB for max tokens in paged KV "
+	 "cache (86720).\n", NULL, NULL, 0, 4, 0, 0, "peak + KV cache of the profiling run"},
+	{"Memory usage when calculating max tokens in paged kv cache: total: 22.18 GiB, available: 1.42 GiB\nAllocated 1.21 GiB for max "
+	 "tokens in paged KV cache (4960).\n", NULL, NULL, 0, 0, 1, 0, "0.85 x what is free"},
+	/* eight sequences with cells of their own: DeepSeek-Coder-V2-Lite, 27 layers x 16 heads x (192 + 128) x 2,048 x 8 */
+	{"print_info: n_embd_k_gqa     = 3072\nllama_kv_cache: size = 4320.00 MiB (  2048 cells,  27 layers,\n 8/8 seqs), K (f16): "
+	 "2592.00 MiB, V (f16): 1728.00 MiB\n", NULL, NULL, 0, 2, 0, 0, "layers x cells x width"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,
@@ -199,6 +236,34 @@ START_TEST(a_log_is_checked_against_itself_and_the_model)
 	kv_check_list_fini(&list);
 	kv_log_free(log);
 	kv_model_free(model);
+}
+END_TEST
+
+/* What is no verdict stands in notes. */
+static const struct {
+	const char *text, *note;
+} noted[] = {
+	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 2,0", "line 2 breaks off after 'GPU KV cache size'"},
+	{"GPU KV cache size: 42,656 tokens\nAvailable KV cache memory: 6.5", "line 2 breaks off after 'Available KV cache memory'"},
+	{"GPU KV cache size: 58,976 tokens\nvLLM API server version 0.15.0\nGPU KV cache size: 42,656 tokens\n",
+	 "the engine starts 2 times: the last start, from line 2 on"},
+	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 42,656 tokens\n", "6.51 GiB for 42656 tokens are 163745 to 163996 bytes"},
+};
+
+START_TEST(what_cannot_be_checked_is_noted)
+{
+	struct kv_log *log = parse(noted[_i].text);
+	struct kv_check_given given = {.model = NULL};
+	struct kv_check_list list;
+	bool found = false;
+
+	kv_log_check(log, &given, &list);
+	kv_remarks_merge(&list.notes, &log->notes);
+	for (size_t i = 0; i < list.notes.count; i++)
+		found |= strstr(list.notes.text[i], noted[_i].note) != NULL;
+	ck_assert_msg(found, "no note '%s' but %s", noted[_i].note, list.notes.count ? list.notes.text[0] : "none");
+	kv_check_list_fini(&list);
+	kv_log_free(log);
 }
 END_TEST
 
@@ -232,6 +297,7 @@ int main(void)
 	tcase_add_test(tc, numbers_are_found_by_their_wording);
 	tcase_add_test(tc, colours_carriage_returns_and_ranks_do_not_hide_them);
 	tcase_add_loop_test(tc, a_log_is_checked_against_itself_and_the_model, 0, sizeof logs / sizeof *logs);
+	tcase_add_loop_test(tc, what_cannot_be_checked_is_noted, 0, sizeof noted / sizeof *noted);
 	tcase_add_loop_test(tc, what_is_no_start_up_log_is_refused, 0, sizeof foreign / sizeof *foreign);
 	tcase_add_test(tc, a_missing_file_is_named);
 	suite_add_tcase(suite, tc);

@@ -4,6 +4,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,9 +89,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
-/* The model that is named, or the one that the log names if it is built in; *note says what is missing. */
-static int load_model(const struct arguments *a, const struct kv_log *log, struct kv_model **model, const char **note,
-                      struct kv_error *err)
+/* The model that is named, or the one that the log names if it is built in; notes say what is missing. */
+static int load_model(const struct arguments *a, struct kv_log *log, struct kv_model **model, struct kv_error *err)
 {
 	const char *name = a->model ? a->model : log->model;
 	bool quantised = log->quantization[0] && strcmp(log->quantization, "None") != 0;
@@ -99,18 +99,18 @@ static int load_model(const struct arguments *a, const struct kv_log *log, struc
 	if (!*model && a->model)
 		return -1;
 	if (!*model)
-		*note = *name ? "the model is not built in: --model config.json checks pages and weights too"
-		              : "no model is named: --model checks pages and weights too";
+		kv_remark(&log->notes, "%s", *name ? "the model is not built in: --model config.json checks pages and weights too"
+		                                   : "no model is named: --model checks pages and weights too");
 	if (*model && a->quantization)
 		return kv_model_quantize(*model, a->quantization, err);
 	if (*model && quantised && !(*model)->quantization.method)
-		*note = "weights are quantised: --quantization checks them too";
+		kv_remark(&log->notes, "weights are quantised: --quantization checks them too");
 	return 0;
 }
 
-static json_t *check_json(const struct kv_check_list *list, const struct kv_log *log, const char *note)
+static json_t *check_json(const struct kv_check_list *list, const struct kv_log *log)
 {
-	json_t *rows = json_array();
+	json_t *rows = json_array(), *notes = json_array();
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct kv_check *check = &list->check[i];
@@ -120,15 +120,16 @@ static json_t *check_json(const struct kv_check_list *list, const struct kv_log 
 		                                      check->computed, "verdict", verdicts[check->verdict], "rule",
 		                                      check->rule));
 	}
-	return json_pack("{ss ss ss so sI sI sI ss*}", "engine", kv_log_engine_name(log->engine), "version",
+	for (size_t i = 0; i < list->notes.count; i++)
+		json_array_append_new(notes, json_string(list->notes.text[i]));
+	return json_pack("{ss ss ss so sI sI sI so}", "engine", kv_log_engine_name(log->engine), "version",
 	                 log->version, "model", log->model, "checks", rows, "agree",
 	                 (json_int_t)list->verdicts[KV_CHECK_AGREES], "explained",
 	                 (json_int_t)list->verdicts[KV_CHECK_EXPLAINED], "differ",
-	                 (json_int_t)list->verdicts[KV_CHECK_DIFFERS], "note", note);
+	                 (json_int_t)list->verdicts[KV_CHECK_DIFFERS], "notes", notes);
 }
 
-static void print_text(struct kv_output *out, const struct kv_check_list *list, const struct kv_log *log,
-                       const char *note)
+static void print_text(struct kv_output *out, const struct kv_check_list *list, const struct kv_log *log)
 {
 	kv_output_printf(out, "%s%s%s%s%s\n\n", kv_log_engine_name(log->engine), *log->version ? " " : "", log->version,
 	                 *log->model ? ", " : "", log->model);
@@ -142,33 +143,44 @@ static void print_text(struct kv_output *out, const struct kv_check_list *list, 
 	}
 	kv_output_printf(out, "\n%zu agree, %zu explained, %zu differ\n", list->verdicts[KV_CHECK_AGREES],
 	                 list->verdicts[KV_CHECK_EXPLAINED], list->verdicts[KV_CHECK_DIFFERS]);
-	if (note)
-		kv_output_printf(out, "Note: %s.\n", note);
+	for (size_t i = 0; i < list->notes.count; i++)
+		kv_output_printf(out, "Note: %s.\n", list->notes.text[i]);
 }
 
-static int print(const struct kv_check_list *list, const struct kv_log *log, const char *note, bool json,
-                 struct kv_error *err)
+static int print(const struct kv_check_list *list, const struct kv_log *log, bool json, struct kv_error *err)
 {
 	struct kv_output *out = kv_output_to_descriptor(STDOUT_FILENO, "standard output");
 	int failed;
 
 	if (json) {
-		json_t *object = check_json(list, log, note);
+		json_t *object = check_json(list, log);
 		char *text = json_dumps(object, JSON_INDENT(2));
 
 		kv_output_printf(out, "%s\n", text);
 		free(text);
 		json_decref(object);
 	} else {
-		print_text(out, list, log, note);
+		print_text(out, list, log);
 	}
 	failed = kv_output_close(out, err);
 	kv_output_free(out);
 	return failed;
 }
 
-static int check(const struct arguments *a, const struct kv_log *log, struct kv_model *model, const char *note,
-                 size_t *differences, struct kv_error *err)
+/* With what can be said all the same. */
+static int refuse(const char *file, const struct kv_check_list *list, struct kv_error *err)
+{
+	kv_fail(err, KV_EXIT_DATA, "%s: nothing to compare: the log prints no two numbers that depend on each other", file);
+	for (size_t i = 0; i < list->notes.count; i++) {
+		size_t length = strlen(err->text);
+
+		snprintf(err->text + length, sizeof err->text - length, "; %s", list->notes.text[i]);
+	}
+	return -1;
+}
+
+static int check(const struct arguments *a, const struct kv_log *log, struct kv_model *model, size_t *differences,
+                 struct kv_error *err)
 {
 	struct kv_check_given given = { .model = model, .tensor_parallel = (uint32_t)a->tensor_parallel,
 	                                .block_size = (uint32_t)a->block_size, .max_model_len = a->max_model_len };
@@ -178,13 +190,9 @@ static int check(const struct arguments *a, const struct kv_log *log, struct kv_
 	if (a->cache && (given.cache = kv_cache_format_find(a->cache, err)) == NULL)
 		return kv_fail_in(err, "--kv-cache-dtype");
 	kv_log_check(log, &given, &list);
+	kv_remarks_merge(&list.notes, &log->notes);
 	*differences = list.verdicts[KV_CHECK_DIFFERS];
-	if (list.count == 0)
-		failed = kv_fail(err, KV_EXIT_DATA,
-		                 "%s: nothing to compare: the log prints no two numbers that depend on each other%s%s",
-		                 a->file, note ? "; " : "", note ? note : "");
-	else
-		failed = print(&list, log, note, a->json, err);
+	failed = list.count == 0 ? refuse(a->file, &list, err) : print(&list, log, a->json, err);
 	kv_check_list_fini(&list);
 	return failed;
 }
@@ -202,7 +210,6 @@ int kv_cli_check_log(int argc, char **argv)
 	struct arguments arguments = { 0 };
 	struct kv_model *model = NULL;
 	struct kv_log *log = NULL;
-	const char *note = NULL;
 	size_t differences = 0;
 	struct kv_error err;
 	int failed;
@@ -213,8 +220,8 @@ int kv_cli_check_log(int argc, char **argv)
 	if (arguments.failed)
 		return kv_cli_fail(&arguments.err);
 	log = kv_log_read(arguments.file, &err);
-	failed = log == NULL || load_model(&arguments, log, &model, &note, &err) ||
-	         check(&arguments, log, model, note, &differences, &err);
+	failed = log == NULL || load_model(&arguments, log, &model, &err) ||
+	         check(&arguments, log, model, &differences, &err);
 	kv_model_free(model);
 	kv_log_free(log);
 	return failed ? kv_cli_fail(&err) : differences ? KV_EXIT_CHECK : KV_EXIT_OK;

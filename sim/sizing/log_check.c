@@ -16,6 +16,7 @@
 #define MARGIN_GIB (150.0 / 1024)   /* what vLLM's suggestions keep back */
 #define SWAP_GIB 4.0                /* vLLM's default until V1 */
 #define WINDOW_PAGE 256             /* SGLang's largest usual page */
+#define RANKS_APART 1.1             /* pools of ranks that start together */
 #define HYBRID_MOST 12              /* the two meanings of "KV cache size" are up to ten times apart */
 
 struct kv_span kv_span_of(const struct kv_log_value *value)
@@ -92,19 +93,55 @@ static bool have(const struct kv_checker *c, enum kv_fact fact, struct kv_span *
 
 /* --- the log against itself ------------------------------------------------------------------------------------------- */
 
-/* One rank cannot print two values of these. */
+/* The same rank's value before the i-th, where it is another; NULL if none is. */
+static const struct kv_log_value *contradicted(const struct kv_log *log, enum kv_fact fact, size_t i)
+{
+	const struct kv_log_value *value = log->value[fact];
+
+	for (size_t j = i; j > 0; j--)
+		if (strcmp(value[j - 1].rank, value[i].rank) == 0)
+			return value[j - 1].number != value[i].number ? &value[j - 1] : NULL;
+	return NULL;
+}
+
+static size_t contradictions(const struct kv_log *log, enum kv_fact fact)
+{
+	size_t count = 0;
+
+	for (size_t i = 1; i < log->count[fact]; i++)
+		count += contradicted(log, fact, i) != NULL;
+	return count;
+}
+
+/* Lines that do not name their rank and lie close together are those of several: vLLM until 0.10 has one a rank. */
+static bool looks_like_ranks(const struct kv_log *log, enum kv_fact fact)
+{
+	const struct kv_log_value *least = kv_log_smallest(log, fact), *most = kv_log_largest(log, fact);
+
+	return !*least->rank && !*most->rank && most->number <= RANKS_APART * least->number;
+}
+
+/* One rank cannot print two values of these. SGLang has pools of several sizes, TensorRT-LLM profiles with a first one. */
 static void check_contradictions(struct kv_checker *c)
 {
 	static const enum kv_fact once[] = {KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS, KV_FACT_BLOCK_SIZE};
 
+	if (c->log->engine != KV_LOG_VLLM)
+		return;
 	for (size_t f = 0; f < sizeof once / sizeof *once; f++) {
-		const struct kv_log_value *value = c->log->value[once[f]];
+		const struct kv_log_value *least = kv_log_smallest(c->log, once[f]), *most = kv_log_largest(c->log, once[f]), *other;
 
+		if (!contradictions(c->log, once[f]))
+			continue;
+		if (looks_like_ranks(c->log, once[f])) {
+			kv_checker_add(c, once[f], most, least->number, KV_CHECK_EXPLAINED, "every rank has its own line (%zu of them), and the "
+			               "smallest counts: that of line %u", c->log->count[once[f]], least->line);
+			continue;
+		}
 		for (size_t i = 1; i < c->log->count[once[f]]; i++)
-			if (!strcmp(value[i].rank, value[i - 1].rank) && value[i].number != value[i - 1].number
-			    && c->log->engine != KV_LOG_TENSORRT_LLM)
-				kv_checker_add(c, once[f], &value[i], value[i - 1].number, KV_CHECK_DIFFERS, "the log contradicts itself: line %u "
-				               "says otherwise (two start-ups in one file?)", value[i - 1].line);
+			if ((other = contradicted(c->log, once[f], i)) != NULL)
+				kv_checker_add(c, once[f], &c->log->value[once[f]][i], other->number, KV_CHECK_DIFFERS, "the log contradicts itself: "
+				               "line %u says otherwise (two start-ups in one file?)", other->line);
 	}
 }
 
@@ -283,12 +320,21 @@ static void check_tokens_and_blocks(struct kv_checker *c)
 		               "blocks x %.0f; a hybrid model counts otherwise: name it with --model", size);
 }
 
+const struct kv_log_value *kv_checker_concurrency(const struct kv_checker *c)
+{
+	const struct kv_log_value *tokens = kv_log_smallest(c->log, KV_FACT_TOKENS);
+	const struct kv_log_value *next = tokens ? kv_log_after(c->log, KV_FACT_CONCURRENCY, tokens) : NULL;
+
+	return next ? next : kv_log_get(c->log, KV_FACT_CONCURRENCY);
+}
+
 static void check_concurrency(struct kv_checker *c)
 {
-	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_CONCURRENCY);
+	const struct kv_log_value *printed = kv_checker_concurrency(c);
 	const struct kv_log_value *tokens = kv_log_smallest(c->log, KV_FACT_TOKENS);
 	const struct kv_log_value *blocks = kv_log_smallest(c->log, KV_FACT_BLOCKS);
-	double length = logged_or(c, KV_FACT_MAX_LEN, (double)c->given->max_model_len, 0);
+	const struct kv_log_value *beside = printed ? kv_log_on_line(c->log, KV_FACT_MAX_LEN, printed->line) : NULL;
+	double length = beside ? beside->number : logged_or(c, KV_FACT_MAX_LEN, (double)c->given->max_model_len, 0);
 	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, 16), count;
 
 	if (!printed || length <= 0 || (!tokens && !blocks))
@@ -303,6 +349,32 @@ static void check_concurrency(struct kv_checker *c)
 		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_DIFFERS, "tokens / maximum length");
 }
 
+/* Bytes that requests of hybrid models take whatever their length: with them, (kv - them) / (needed - them) is the share of the
+ * length that fits. */
+static double fixed_share(double kv, double needed, double share)
+{
+	return share < 1 ? (kv - share * needed) / (1 - share) : -1;
+}
+
+/* The longest request, against KV memory and what one of `length` needs. */
+static void check_longest(struct kv_checker *c, const struct kv_log_value *longest, const struct kv_log_value *needed,
+                          double length)
+{
+	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, 16), fixed;
+	struct kv_span kv, per = kv_span_of(needed), computed;
+
+	if (!have(c, KV_FACT_KV, &kv))
+		return;
+	computed = (struct kv_span){floor(kv.low / per.high * length) - size, kv.high / per.low * length};
+	fixed = fixed_share(middle(kv), needed->number, longest->number / length);
+	if (longest->number < computed.low && fixed > 0 && fixed < middle(kv))
+		kv_checker_add(c, KV_FACT_STORABLE, longest, computed.low, KV_CHECK_EXPLAINED, "less than in proportion: about %.2g GiB "
+		               "of a request do not grow with it, as in hybrid models; name it with --model", fixed);
+	else
+		kv_checker_compare(c, KV_FACT_STORABLE, longest, computed, "KV cache memory / memory of one request x its length, in "
+		                   "whole blocks");
+}
+
 /* What one request needs and the longest that fits, against KV memory. */
 static void check_refusal(struct kv_checker *c)
 {
@@ -310,17 +382,23 @@ static void check_refusal(struct kv_checker *c)
 	const struct kv_log_value *blocks = kv_log_smallest(c->log, KV_FACT_BLOCKS);
 	double length = logged_or(c, KV_FACT_MAX_LEN, (double)c->given->max_model_len, 0);
 	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, 16);
-	struct kv_span kv;
 
 	if (longest && blocks)
 		kv_checker_compare(c, KV_FACT_STORABLE, longest, kv_span_exactly(blocks->number * size), "blocks x block size");
-	else if (longest && needed && length > 0 && have(c, KV_FACT_KV, &kv)) {
-		struct kv_span per = {needed->number - needed->half, needed->number + needed->half};
+	else if (longest && needed && length > 0)
+		check_longest(c, longest, needed, length);
+}
 
-		kv_checker_compare(c, KV_FACT_STORABLE, longest, (struct kv_span){floor(kv.low / per.high * length) - size,
-		                                                                 kv.high / per.low * length},
-		                   "KV cache memory / memory of one request x its length, in whole blocks");
-	}
+/* Without a model: what the memory of so many tokens comes to. */
+static void note_token_bytes(struct kv_checker *c, const struct kv_log_value *memory, const struct kv_log_value *tokens)
+{
+	struct kv_span gib;
+
+	if (!memory || !tokens || memory->number <= 0 || tokens->number < 1)
+		return;
+	gib = kv_span_of(memory);
+	kv_remark(&c->list->notes, "%.10g GiB for %.0f tokens are %.0f to %.0f bytes a token", memory->number, tokens->number,
+	          gib.low * GIB / tokens->number, gib.high * GIB / tokens->number);
 }
 
 /* --- other engines ---------------------------------------------------------------------------------------------------- */
@@ -371,14 +449,59 @@ static void check_whole_bytes(struct kv_checker *c)
 	kv_checker_compare(c, KV_FACT_KV_BYTES, bytes, kv_span_exactly(tokens->number * each), "tokens x whole bytes a token");
 }
 
+/* Memory for KV against what is free: 0.9 of it unless a fraction, a number of tokens or a number of bytes was set. */
+static void check_fraction(struct kv_checker *c)
+{
+	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV), *set = kv_log_get(c->log, KV_FACT_FRACTION);
+	struct kv_span free_memory, usual;
+
+	if (!kv || !have(c, KV_FACT_FREE, &free_memory))
+		return;
+	usual = kv_span_times(free_memory, set ? kv_span_of(set) : kv_span_exactly(0.9));
+	if (!set && !kv_span_meets(kv_span_of(kv), usual) && kv->number <= free_memory.high)
+		kv_checker_add(c, KV_FACT_KV, kv, middle(usual), KV_CHECK_EXPLAINED, "%.2f x what is free once the model is loaded: "
+		               "kv_cache_free_gpu_mem_fraction or a number of tokens was set", kv->number / middle(free_memory));
+	else
+		kv_checker_compare(c, KV_FACT_KV, kv, usual, "0.9 x what is free once the model is loaded");
+}
+
+/* PyTorch backend: (device - peak of a profiling run + its own KV cache) x fraction. */
+static void check_profiling_run(struct kv_checker *c)
+{
+	const struct kv_log_value *allowed = kv_log_get(c->log, KV_FACT_KV_ALLOWED);
+	const struct kv_log_value *estimated = kv_log_get(c->log, KV_FACT_KV_ESTIMATED);
+	struct kv_span total, peak, fraction, temporary = kv_span_exactly(0);
+
+	have(c, KV_FACT_TEMPORARY, &temporary);
+	if (allowed && have(c, KV_FACT_TOTAL, &total) && have(c, KV_FACT_PEAK, &peak) && have(c, KV_FACT_FRACTION, &fraction))
+		kv_checker_compare(c, KV_FACT_KV_ALLOWED, allowed, kv_span_times(kv_span_plus(kv_span_minus(total, peak), temporary),
+		                   fraction), "(device memory - peak + KV cache of the profiling run) x fraction");
+	if (allowed && estimated && estimated->number < allowed->number)
+		kv_checker_add(c, KV_FACT_KV_ESTIMATED, estimated, allowed->number, KV_CHECK_EXPLAINED,
+		               "less than what is allowed: max_tokens or max_gpu_total_bytes was set");
+	else if (allowed && estimated)
+		kv_checker_compare(c, KV_FACT_KV_ESTIMATED, estimated, kv_span_of(allowed), "what is allowed");
+}
+
+/* Tokens against bytes of a token as logged; pools hold whole blocks. */
+static void check_logged_token_bytes(struct kv_checker *c)
+{
+	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV), *tokens = kv_log_get(c->log, KV_FACT_TOKENS);
+	const struct kv_log_value *size = kv_log_get(c->log, KV_FACT_BLOCK_SIZE), *each = kv_log_get(c->log, KV_FACT_TOKEN_BYTES);
+
+	if (kv && tokens && each)
+		kv_checker_compare(c, KV_FACT_KV, kv, kv_span_exactly(tokens->number * each->number / GIB),
+		                   "tokens x bytes of a token as logged");
+	if (tokens && size && size->number >= 1 && !kv_log_get(c->log, KV_FACT_BLOCKS))
+		kv_checker_compare(c, KV_FACT_TOKENS, tokens, kv_span_exactly(size->number * ceil(tokens->number / size->number)),
+		                   "whole blocks");
+}
+
 static void check_tensorrt_llm(struct kv_checker *c)
 {
-	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV);
-	struct kv_span free_memory;
-
-	if (kv && have(c, KV_FACT_FREE, &free_memory))
-		kv_checker_compare(c, KV_FACT_KV, kv, kv_span_times(free_memory, kv_span_exactly(0.9)),
-		                   "0.9 x what is free once the model is loaded");
+	check_fraction(c);
+	check_profiling_run(c);
+	check_logged_token_bytes(c);
 	if (!c->given->model)
 		check_whole_bytes(c);
 }
@@ -442,7 +565,7 @@ static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *c
 		return;
 	if (width && bytes > 0 && cache->cells > 0)
 		kv_checker_compare(c, KV_FACT_K_SIZE, &cache->first,
-		                   kv_span_exactly(cache->layers * cache->cells * width->number * bytes / 0x1p20),
+		                   kv_span_exactly(cache->layers * cache->cells * cache->streams * width->number * bytes / 0x1p20),
 		                   "layers x cells x width x bytes of its type, in MiB");
 	check_window_cells(c, cache);
 }
@@ -480,10 +603,14 @@ void kv_log_check(const struct kv_log *log, const struct kv_check_given *given, 
 	check_tokens_and_blocks(&c);
 	check_concurrency(&c);
 	check_refusal(&c);
+	if (log->engine == KV_LOG_VLLM || log->engine == KV_LOG_TENSORRT_LLM)
+		note_token_bytes(&c, kv_log_smallest(log, KV_FACT_KV), kv_log_smallest(log, KV_FACT_TOKENS));
+	note_token_bytes(&c, kv_log_get(log, KV_FACT_NEEDED), kv_log_get(log, KV_FACT_MAX_LEN));
 }
 
 void kv_check_list_fini(struct kv_check_list *list)
 {
 	free(list->check);
+	kv_remarks_fini(&list->notes);
 	*list = (struct kv_check_list){0};
 }

@@ -29,6 +29,7 @@ struct kv_check_list {
 	struct kv_check *check;
 	size_t count;
 	size_t verdicts[3];           /* how many of each */
+	struct kv_remarks notes;      /* what follows from the log without being a verdict */
 };
 
 /* What the user knows beside the log. */

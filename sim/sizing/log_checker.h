@@ -32,6 +32,9 @@ void kv_checker_add(struct kv_checker *c, enum kv_fact fact, const struct kv_log
 void kv_checker_compare(struct kv_checker *c, enum kv_fact fact, const struct kv_log_value *printed,
                         struct kv_span computed, const char *rule);
 
+/* What is said beside the smallest number of tokens. */
+const struct kv_log_value *kv_checker_concurrency(const struct kv_checker *c);
+
 /* CPU blocks against the bytes of a block. */
 void kv_checker_swap(struct kv_checker *c, struct kv_span page);
 

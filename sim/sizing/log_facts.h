@@ -1,7 +1,8 @@
 /* What an engine's start-up log says: numbers found by their wording, whole logs or pasted fragments alike.
  *
  * Wordings of vLLM from V0 to 2026-08 (and forks), SGLang, TensorRT-LLM and llama.cpp. Prefixes, colours, time stamps
- * and ranks may stand in front; thousands separators are read over. vLLM writes GB where it means GiB.
+ * and ranks may stand in front; thousands separators are read over; lines may be wrapped. vLLM writes GB where it means GiB.
+ * Where an engine starts several times, the last start counts.
  */
 #ifndef KV_SIM_LOG_FACTS_H
 #define KV_SIM_LOG_FACTS_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "sim/base/error.h"
+#include "sim/base/remarks.h"
 
 enum kv_log_engine { KV_LOG_UNKNOWN, KV_LOG_VLLM, KV_LOG_SGLANG, KV_LOG_TENSORRT_LLM, KV_LOG_LLAMA_CPP };
 
@@ -58,12 +60,22 @@ enum kv_fact {
 	KV_FACT_CONTEXT,          /* llama.cpp: n_ctx of all slots */
 	KV_FACT_SLOTS,            /* llama.cpp: n_seq_max */
 	KV_FACT_K_WIDTH,          /* llama.cpp: n_embd_k_gqa */
+	KV_FACT_BLOCKS_GIVEN,     /* num_gpu_blocks_override */
+	KV_FACT_DATA_PARALLEL,
+	KV_FACT_CONTEXT_PARALLEL, /* ranks that share the tokens of a sequence (decode context parallelism) */
+	KV_FACT_STATE_SLOTS,      /* SGLang: recurrent states, one more is allocated */
+	KV_FACT_CONV_SIZE, KV_FACT_STATE_SIZE,
+	KV_FACT_PEAK,             /* TensorRT-LLM: all memory in use while a run is profiled */
+	KV_FACT_TEMPORARY,        /* of it KV cache */
+	KV_FACT_KV_ALLOWED, KV_FACT_KV_ESTIMATED,
+	KV_FACT_FRACTION,         /* of free memory that KV may take */
+	KV_FACT_TOKEN_BYTES,
 	KV_FACTS
 };
 
 const char *kv_fact_name(enum kv_fact fact);
 
-enum { KV_LOG_RANK_LENGTH = 16, KV_LOG_TEXT_LENGTH = 256, KV_LOG_CACHES = 16 };
+enum { KV_LOG_RANK_LENGTH = 24, KV_LOG_TEXT_LENGTH = 256, KV_LOG_CACHES = 16 };
 
 struct kv_log_value {
 	double number;
@@ -77,12 +89,13 @@ struct kv_log_cache {
 	bool recurrent;
 	struct kv_log_value size, first, second;  /* MiB */
 	double cells, layers, seqs;
+	double streams;                           /* sequences that have cells of their own; 1 = all share them */
 	char first_type[16], second_type[16];
 };
 
 struct kv_log {
 	enum kv_log_engine engine;
-	unsigned lines;
+	unsigned lines, starts_left_out;
 	struct kv_log_value *value[KV_FACTS];
 	size_t count[KV_FACTS];
 	char version[32], model[KV_LOG_TEXT_LENGTH], kv_dtype[32], dtype[32], quantization[32];
@@ -90,6 +103,7 @@ struct kv_log {
 	struct kv_log_cache cache[KV_LOG_CACHES];
 	size_t caches;
 	double llama_cells, llama_layers;  /* of a line that goes before its cache's size (llama.cpp until 2025) */
+	struct kv_remarks notes;        /* what a reader of the verdicts has to know about the text */
 };
 
 /* "-" is standard input. NULL with err filled: KV_EXIT_MISSING, KV_EXIT_IO, and KV_EXIT_DATA for what holds no line
@@ -106,6 +120,12 @@ const struct kv_log_value *kv_log_largest(const struct kv_log *log, enum kv_fact
 const struct kv_log_value *kv_log_on_line(const struct kv_log *log, enum kv_fact fact, unsigned line);
 /* The smallest, over ranks. */
 const struct kv_log_value *kv_log_smallest(const struct kv_log *log, enum kv_fact fact);
+
+/* The first of the same rank from value's line on, or NULL. */
+const struct kv_log_value *kv_log_after(const struct kv_log *log, enum kv_fact fact, const struct kv_log_value *value);
+
+/* Forgets all facts and notes: the engine starts anew in a line. */
+void kv_log_start_anew(struct kv_log *log, unsigned line);
 
 /* Adds one (tests and tables of cases); decimals are those that were printed. */
 void kv_log_add(struct kv_log *log, enum kv_fact fact, double number, int decimals, unsigned line, const char *rank);

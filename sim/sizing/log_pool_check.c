@@ -495,7 +495,7 @@ static void gather(struct search *s)
 	if (kv_log_smallest(log, KV_FACT_BLOCKS))
 		e->blocks = whole(kv_log_smallest(log, KV_FACT_BLOCKS)->number);
 	e->tokens = tokens ? whole(tokens->number) : 0;
-	e->concurrency = kv_log_get(log, KV_FACT_CONCURRENCY);
+	e->concurrency = kv_checker_concurrency(s->checker);
 	e->needed = kv_log_get(log, KV_FACT_NEEDED);
 	e->length = number_of(log, KV_FACT_MAX_LEN, s->checker->given->max_model_len, 0);
 	e->batched_tokens = number_of(log, KV_FACT_BATCHED_TOKENS, 0, 0);
