@@ -113,7 +113,7 @@ START_TEST(blocks_evicted_one_after_the_other_are_one_run)
 	kv_ghosts_init(&ghosts, 1000);
 	for (uint32_t block = 500; block-- > 0;)
 		kv_ghosts_put(&ghosts, 1, block, block + 1, 0);
-	ck_assert_uint_eq(ghosts.runs, 1);
+	ck_assert_uint_eq(ghosts.index.count, 1);
 	ck_assert_uint_eq(ghosts.total, 500);
 	kv_ghosts_fini(&ghosts);
 }

@@ -3,44 +3,23 @@
 #include "sim/cache/ghosts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/base/memory.h"
 
-enum { NOTHING = UINT32_MAX, FIRST_SLOTS = 1024 };
+enum { NOTHING = KV_HASH_INDEX_NONE };
 
 void kv_ghosts_init(struct kv_ghosts *ghosts, uint64_t capacity)
 {
 	*ghosts = (struct kv_ghosts){
-		.free_run = NOTHING, .oldest = NOTHING, .newest = NOTHING, .slots = FIRST_SLOTS, .capacity = capacity
+		.free_run = NOTHING, .oldest = NOTHING, .newest = NOTHING, .capacity = capacity
 	};
-	ghosts->slot = kv_calloc(ghosts->slots, sizeof *ghosts->slot);
-	memset(ghosts->slot, 0xff, ghosts->slots * sizeof *ghosts->slot);
+	kv_hash_index_init(&ghosts->index);
 }
 
 void kv_ghosts_fini(struct kv_ghosts *ghosts)
 {
 	free(ghosts->run);
-	free(ghosts->slot);
-}
-
-static uint32_t *slot_of(const struct kv_ghosts *ghosts, uint64_t key)
-{
-	return &ghosts->slot[(uint32_t)key & (ghosts->slots - 1)];
-}
-
-static void grow_slots(struct kv_ghosts *ghosts)
-{
-	free(ghosts->slot);
-	ghosts->slots *= 2;
-	ghosts->slot = kv_calloc(ghosts->slots, sizeof *ghosts->slot);
-	memset(ghosts->slot, 0xff, ghosts->slots * sizeof *ghosts->slot);
-	for (uint32_t r = ghosts->oldest; r != NOTHING; r = ghosts->run[r].newer) {
-		uint32_t *slot = slot_of(ghosts, ghosts->run[r].key);
-
-		ghosts->run[r].next = *slot;
-		*slot = r;
-	}
+	kv_hash_index_fini(&ghosts->index);
 }
 
 /* A new run, newer than `older` and older than what came after that. */
@@ -49,18 +28,15 @@ static void add(struct kv_ghosts *ghosts, struct kv_ghost_run run)
 	uint32_t r = ghosts->free_run;
 	uint32_t newer = run.older == NOTHING ? ghosts->oldest : ghosts->run[run.older].newer;
 
-	if (ghosts->runs++ >= ghosts->slots)
-		grow_slots(ghosts);
 	if (r == NOTHING) {
 		r = ghosts->used++;
 		ghosts->run = kv_grow(ghosts->run, &ghosts->run_capacity, ghosts->used, sizeof *ghosts->run);
 	} else {
-		ghosts->free_run = ghosts->run[r].next;
+		ghosts->free_run = ghosts->run[r].newer;
 	}
 	run.newer = newer;
-	run.next = *slot_of(ghosts, run.key);
 	ghosts->run[r] = run;
-	*slot_of(ghosts, run.key) = r;
+	kv_hash_index_add(&ghosts->index, r, run.key);
 	*(newer == NOTHING ? &ghosts->newest : &ghosts->run[newer].older) = r;
 	*(run.older == NOTHING ? &ghosts->oldest : &ghosts->run[run.older].newer) = r;
 }
@@ -68,43 +44,37 @@ static void add(struct kv_ghosts *ghosts, struct kv_ghost_run run)
 static void drop(struct kv_ghosts *ghosts, uint32_t r)
 {
 	struct kv_ghost_run *run = &ghosts->run[r];
-	uint32_t *link = slot_of(ghosts, run->key);
 
-	while (*link != r)
-		link = &ghosts->run[*link].next;
-	*link = run->next;
+	kv_hash_index_remove(&ghosts->index, r);
 	*(run->newer == NOTHING ? &ghosts->newest : &ghosts->run[run->newer].older) = run->older;
 	*(run->older == NOTHING ? &ghosts->oldest : &ghosts->run[run->older].newer) = run->newer;
-	run->next = ghosts->free_run;
+	run->newer = ghosts->free_run;
 	ghosts->free_run = r;
-	ghosts->runs--;
 }
 
-/* The run with block `at`, or NOTHING with *below = where the next one below ends. */
-static uint32_t find(const struct kv_ghosts *ghosts, uint64_t key, uint32_t at, uint32_t *below)
+/* The run with block hi - 1, or NOTHING; *from = the lowest block >= lo from which on all below hi have the same answer. */
+static uint32_t find(const struct kv_ghosts *ghosts, uint64_t key, uint32_t lo, uint32_t hi, uint32_t *from)
 {
-	*below = 0;
-	for (uint32_t r = *slot_of(ghosts, key); r != NOTHING; r = ghosts->run[r].next) {
+	const struct kv_hash_index *index = &ghosts->index;
+
+	*from = lo;
+	for (uint32_t r = kv_hash_index_first(index, key); r != NOTHING; r = kv_hash_index_next(index, r)) {
 		const struct kv_ghost_run *run = &ghosts->run[r];
 
-		if (run->key != key)
-			continue;
-		if (run->lo <= at && at < run->hi)
+		if (run->lo < hi && hi <= run->hi) {
+			*from = run->lo > lo ? run->lo : lo;
 			return r;
-		if (run->hi <= at && run->hi > *below)
-			*below = run->hi;
+		}
+		if (run->hi < hi && run->hi > *from)
+			*from = run->hi;
 	}
 	return NOTHING;
 }
 
 uint32_t kv_ghosts_find(const struct kv_ghosts *ghosts, uint64_t key, uint32_t lo, uint32_t hi, uint32_t *from)
 {
-	uint32_t below;
-	uint32_t r = find(ghosts, key, hi - 1, &below);
+	uint32_t r = find(ghosts, key, lo, hi, from);
 
-	if (r != NOTHING)
-		below = ghosts->run[r].lo;
-	*from = below > lo ? below : lo;
 	return r == NOTHING ? 0 : 1 + ghosts->run[r].queue;
 }
 
@@ -139,12 +109,10 @@ void kv_ghosts_take(struct kv_ghosts *ghosts, uint64_t key, uint32_t lo, uint32_
 {
 	while (hi > lo) {
 		uint32_t from;
+		uint32_t r = find(ghosts, key, lo, hi, &from);
 
-		if (kv_ghosts_find(ghosts, key, lo, hi, &from) != 0) {
-			uint32_t below;
-
-			cut_out(ghosts, find(ghosts, key, hi - 1, &below), from, hi);
-		}
+		if (r != NOTHING)
+			cut_out(ghosts, r, from, hi);
 		hi = from;
 	}
 }

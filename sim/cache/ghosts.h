@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/cache/hash_index.h"
 #include "sim/policy.h"
 
 struct kv_ghost_run {
 	uint64_t key;
 	uint32_t lo, hi;        /* blocks; the higher ones are older */
 	uint32_t queue;
-	uint32_t older, newer;
-	uint32_t next;          /* of the same slot, or of the free list */
+	uint32_t older, newer;  /* newer: of a run that is free, the next of the free list */
 };
 
 struct kv_ghosts {
@@ -26,9 +26,7 @@ struct kv_ghosts {
 	size_t run_capacity;
 	uint32_t used, free_run;
 	uint32_t oldest, newest;
-	uint32_t *slot;         /* chains of runs by key */
-	uint32_t slots;         /* a power of two */
-	uint32_t runs;
+	struct kv_hash_index index;  /* runs by key */
 	uint64_t capacity;      /* blocks */
 	uint64_t total;
 	uint64_t blocks[KV_EVICTION_QUEUES];

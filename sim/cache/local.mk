@@ -9,6 +9,7 @@ libkvsim_a_SOURCES += \
 	%D%/eviction_order.c %D%/eviction_order.h \
 	%D%/extent.c %D%/extent.h \
 	%D%/ghosts.c %D%/ghosts.h \
+	%D%/hash_index.c %D%/hash_index.h \
 	%D%/leaves.c %D%/leaves.h \
 	%D%/partial_blocks.c %D%/partial_blocks.h \
 	%D%/prefix_lookup.c %D%/prefix_lookup.h \

@@ -3,7 +3,6 @@
 #include "sim/cache/partial_blocks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -12,7 +11,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/units.h"
 
-enum { NONE = KV_PARTIAL_ROOT, FIRST_SLOTS = 1024 };
+enum { NONE = KV_PARTIAL_ROOT };
 
 /* --- free leaves -------------------------------------------------------------------------------------------------- */
 
@@ -39,20 +38,28 @@ static void note_leaf(struct kv_partial_blocks *pool, uint32_t b)
 void kv_partial_init(struct kv_partial_blocks *pool, uint32_t blocks, uint32_t block_size, bool copies)
 {
 	*pool = (struct kv_partial_blocks){
-		.blocks = blocks, .block_size = block_size, .copies = copies, .free_hold = NONE, .slots = FIRST_SLOTS,
+		.blocks = blocks, .block_size = block_size, .copies = copies, .free_hold = NONE,
 		.frees = blocks, .leaves.may_go = may_go
 	};
-	pool->slot = kv_calloc(pool->slots, sizeof *pool->slot);
-	memset(pool->slot, 0xff, pool->slots * sizeof *pool->slot);
+	kv_hash_index_init(&pool->children);
+}
+
+static void drop_content(struct kv_partial_block *block)
+{
+	if (block->pieces != 1)
+		free(block->piece);
+	block->piece = NULL;
+	block->pieces = 0;
+	block->tokens = 0;
 }
 
 void kv_partial_fini(struct kv_partial_blocks *pool)
 {
 	for (uint32_t b = 0; b < pool->used; b++)
-		free(pool->block[b].piece);
+		drop_content(&pool->block[b]);
 	free(pool->block);
 	free(pool->hold);
-	free(pool->slot);
+	kv_hash_index_fini(&pool->children);
 	free(pool->key.piece);
 	kv_heap_fini(&pool->leaves.heap);
 }
@@ -113,40 +120,11 @@ static uint64_t first_hash(uint64_t space, uint32_t parent, const struct kv_curs
 	return XXH3_64bits(data, sizeof data);
 }
 
-static uint32_t *slot_of(const struct kv_partial_blocks *pool, uint64_t first)
-{
-	return &pool->slot[(uint32_t)first & (pool->slots - 1)];
-}
-
-static void grow_index(struct kv_partial_blocks *pool)
-{
-	uint32_t *old = pool->slot;
-	uint32_t slots = pool->slots;
-
-	pool->slots *= 2;
-	pool->slot = kv_calloc(pool->slots, sizeof *pool->slot);
-	memset(pool->slot, 0xff, pool->slots * sizeof *pool->slot);
-	for (uint32_t i = 0; i < slots; i++)
-		for (uint32_t b = old[i], next; b != NONE; b = next) {
-			uint32_t *slot = slot_of(pool, pool->block[b].first);
-
-			next = pool->block[b].next;
-			pool->block[b].next = *slot;
-			*slot = b;
-		}
-	free(old);
-}
-
-static void link_block(struct kv_partial_blocks *pool, uint32_t b)
+static void link_block(struct kv_partial_blocks *pool, uint32_t b, uint64_t first)
 {
 	struct kv_partial_block *block = &pool->block[b];
-	uint32_t *slot;
 
-	if (pool->indexed++ >= pool->slots)
-		grow_index(pool);
-	slot = slot_of(pool, block->first);
-	block->next = *slot;
-	*slot = b;
+	kv_hash_index_add(&pool->children, b, first);
 	block->prev_sibling = block->next_sibling = NONE;
 	if (block->parent == NONE)
 		return;
@@ -159,12 +137,8 @@ static void link_block(struct kv_partial_blocks *pool, uint32_t b)
 static void unlink_block(struct kv_partial_blocks *pool, uint32_t b)
 {
 	struct kv_partial_block *block = &pool->block[b];
-	uint32_t *link = slot_of(pool, block->first);
 
-	while (*link != b)
-		link = &pool->block[*link].next;
-	*link = block->next;
-	pool->indexed--;
+	kv_hash_index_remove(&pool->children, b);
 	if (block->parent == NONE)
 		return;
 	if (block->next_sibling != NONE)
@@ -179,9 +153,7 @@ static void unstore(struct kv_partial_blocks *pool, uint32_t b)
 	struct kv_partial_block *block = &pool->block[b];
 
 	unlink_block(pool, b);
-	free(block->piece);
-	block->piece = NULL;
-	block->tokens = 0;
+	drop_content(block);
 	block->stored = false;
 	pool->cached -= block->first_hold == NONE;
 	if (block->parent != NONE)
@@ -218,7 +190,6 @@ static void store(struct kv_partial_blocks *pool, uint32_t b, uint64_t space, ui
 	block->parent = parent;
 	block->tokens = tokens;
 	block->stored = true;
-	block->first = first_hash(space, parent, cursor);
 	block->pieces = kv_cursor_count(*cursor, tokens);
 	if (block->pieces == 1) {
 		block->only = kv_cursor_rest(cursor);
@@ -226,23 +197,24 @@ static void store(struct kv_partial_blocks *pool, uint32_t b, uint64_t space, ui
 	} else {
 		kv_cursor_copy(*cursor, tokens, &block->piece);
 	}
-	link_block(pool, b);
+	link_block(pool, b, first_hash(space, parent, cursor));
 }
 
 /* The child that shares most tokens with what is at the cursor, NONE if there is none; the smaller number of equals. */
 static uint32_t best_child(const struct kv_partial_blocks *pool, uint64_t space, uint32_t parent,
                            struct kv_cursor cursor, uint32_t *common)
 {
+	const struct kv_hash_index *index = &pool->children;
 	uint64_t first = first_hash(space, parent, &cursor);
 	uint32_t best = NONE;
 
 	*common = 0;
-	for (uint32_t b = *slot_of(pool, first); b != NONE; b = pool->block[b].next) {
+	for (uint32_t b = kv_hash_index_first(index, first); b != NONE; b = kv_hash_index_next(index, b)) {
 		const struct kv_partial_block *block = &pool->block[b];
 		struct kv_cursor content = cursor_of(block);
 		uint32_t shared;
 
-		if (block->first != first || block->parent != parent || block->space != space)
+		if (block->parent != parent || block->space != space)
 			continue;
 		shared = kv_cursor_common(cursor, content);
 		if (shared == 0 || shared < *common || (shared == *common && b > best)
@@ -258,13 +230,14 @@ static uint32_t best_child(const struct kv_partial_blocks *pool, uint64_t space,
 static uint32_t equal_child(const struct kv_partial_blocks *pool, uint64_t space, uint32_t parent,
                             struct kv_cursor cursor, uint32_t tokens)
 {
+	const struct kv_hash_index *index = &pool->children;
 	uint64_t first = first_hash(space, parent, &cursor);
 
-	for (uint32_t b = *slot_of(pool, first); b != NONE; b = pool->block[b].next) {
+	for (uint32_t b = kv_hash_index_first(index, first); b != NONE; b = kv_hash_index_next(index, b)) {
 		const struct kv_partial_block *block = &pool->block[b];
 		struct kv_cursor content = cursor_of(block);
 
-		if (block->first == first && block->parent == parent && block->space == space && block->tokens == tokens
+		if (block->parent == parent && block->space == space && block->tokens == tokens
 		    && kv_cursor_common(cursor, content) == tokens)
 			return b;
 	}

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/cache/hash_index.h"
 #include "sim/cache/leaves.h"
 #include "sim/cache/stretch.h"
 
@@ -24,13 +25,13 @@
 
 struct kv_partial_block {
 	uint64_t space;
-	struct kv_stretch only;        /* what it holds, if it is stored and one stretch */
-	struct kv_stretch *piece;      /* else */
+	union {                        /* what it holds, if it is stored: */
+		struct kv_stretch only;    /* of one piece */
+		struct kv_stretch *piece;  /* of any other number; NULL = none */
+	};
 	uint32_t pieces, tokens;
 	uint32_t parent;               /* block, or KV_PARTIAL_ROOT */
 	uint32_t first_child, next_sibling, prev_sibling;
-	uint64_t first;                /* hash of parent and first token: how it is found */
-	uint32_t next;                 /* of the same slot of the index */
 	bool stored;                   /* in the tree */
 	uint8_t priority;              /* 0 to 100, larger is kept longer */
 	uint32_t first_hold, last_hold;/* in order of acquisition */
@@ -54,9 +55,7 @@ struct kv_partial_blocks {
 	struct kv_partial_hold *hold;
 	size_t hold_capacity;
 	uint32_t holds, free_hold;
-	uint32_t *slot;
-	uint32_t slots;                /* a power of two */
-	uint32_t indexed;
+	struct kv_hash_index children; /* blocks by parent and first token */
 	struct kv_leaves leaves;       /* free ones */
 	uint64_t frees;
 	uint64_t held;                 /* blocks with holders */

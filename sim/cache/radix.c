@@ -3,7 +3,6 @@
 #include "sim/cache/radix.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -11,7 +10,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/units.h"
 
-enum { NONE = UINT32_MAX, FIRST_SLOTS = 1024 };
+enum { NONE = KV_HASH_INDEX_NONE };
 
 /* --- leaves ------------------------------------------------------------------------------------------------------- */
 
@@ -39,13 +38,12 @@ static void note_leaf(struct kv_radix *radix, uint32_t n)
 void kv_radix_init(struct kv_radix *radix, uint32_t page_size, const struct kv_policy_use *eviction)
 {
 	*radix = (struct kv_radix){
-		.page_size = page_size, .eviction = eviction, .free_node = NONE, .slots = FIRST_SLOTS, .leaves.may_go = may_go
+		.page_size = page_size, .eviction = eviction, .free_node = NONE, .leaves.may_go = may_go
 	};
 	radix->node = kv_grow(NULL, &radix->capacity, 64, sizeof *radix->node);
 	radix->used = 1;
 	radix->node[KV_RADIX_ROOT] = (struct kv_radix_node){.parent = NONE, .locks = 1};
-	radix->slot = kv_calloc(radix->slots, sizeof *radix->slot);
-	memset(radix->slot, 0xff, radix->slots * sizeof *radix->slot);
+	kv_hash_index_init(&radix->children);
 }
 
 void kv_radix_fini(struct kv_radix *radix)
@@ -53,7 +51,7 @@ void kv_radix_fini(struct kv_radix *radix)
 	for (uint32_t n = 0; n < radix->used; n++)
 		free(radix->node[n].piece);
 	free(radix->node);
-	free(radix->slot);
+	kv_hash_index_fini(&radix->children);
 	free(radix->key.piece);
 	kv_heap_fini(&radix->leaves.heap);
 }
@@ -82,66 +80,25 @@ static uint64_t page_hash(uint64_t space, uint32_t parent, struct kv_cursor curs
 	return hash;
 }
 
-static uint32_t *slot_of(const struct kv_radix *radix, uint64_t page)
-{
-	return &radix->slot[(uint32_t)page & (radix->slots - 1)];
-}
-
-static void link_node(struct kv_radix *radix, uint32_t n)
-{
-	uint32_t *slot = slot_of(radix, radix->node[n].page);
-
-	radix->node[n].next = *slot;
-	*slot = n;
-}
-
-static void grow_index(struct kv_radix *radix)
-{
-	uint32_t *old = radix->slot;
-	uint32_t slots = radix->slots;
-
-	radix->slots *= 2;
-	radix->slot = kv_calloc(radix->slots, sizeof *radix->slot);
-	memset(radix->slot, 0xff, radix->slots * sizeof *radix->slot);
-	for (uint32_t i = 0; i < slots; i++)
-		for (uint32_t n = old[i], next; n != NONE; n = next) {
-			next = radix->node[n].next;
-			link_node(radix, n);
-		}
-	free(old);
-}
-
 /* Makes a node findable under its parent. */
 static void index_node(struct kv_radix *radix, uint32_t n)
 {
-	struct kv_radix_node *node = &radix->node[n];
+	const struct kv_radix_node *node = &radix->node[n];
 
-	if (radix->indexed++ >= radix->slots)
-		grow_index(radix);
-	node->page = page_hash(node->space, node->parent, cursor_of(node), radix->page_size);
-	link_node(radix, n);
-}
-
-static void unindex_node(struct kv_radix *radix, uint32_t n)
-{
-	uint32_t *link = slot_of(radix, radix->node[n].page);
-
-	while (*link != n)
-		link = &radix->node[*link].next;
-	*link = radix->node[n].next;
-	radix->indexed--;
+	kv_hash_index_add(&radix->children, n, page_hash(node->space, node->parent, cursor_of(node), radix->page_size));
 }
 
 /* The child that begins with the page at the cursor; *common = tokens that they share, by whole pages. */
 static uint32_t find_child(const struct kv_radix *radix, uint64_t space, uint32_t parent, struct kv_cursor cursor,
                            uint32_t *common)
 {
+	const struct kv_hash_index *index = &radix->children;
 	uint64_t page = page_hash(space, parent, cursor, radix->page_size);
 
-	for (uint32_t n = *slot_of(radix, page); n != NONE; n = radix->node[n].next) {
+	for (uint32_t n = kv_hash_index_first(index, page); n != NONE; n = kv_hash_index_next(index, n)) {
 		const struct kv_radix_node *node = &radix->node[n];
 
-		if (node->page != page || node->parent != parent || node->space != space)
+		if (node->parent != parent || node->space != space)
 			continue;
 		*common = kv_cursor_common(cursor, cursor_of(node));
 		*common -= *common % radix->page_size;
@@ -158,7 +115,7 @@ static uint32_t take_node(struct kv_radix *radix)
 	uint32_t n = radix->free_node;
 
 	if (n != NONE) {
-		radix->free_node = radix->node[n].next;
+		radix->free_node = radix->node[n].parent;
 		return n;
 	}
 	radix->node = kv_grow(radix->node, &radix->capacity, radix->used + 1, sizeof *radix->node);
@@ -175,7 +132,7 @@ static uint32_t split(struct kv_radix *radix, uint32_t lower, uint32_t tokens)
 	struct kv_stretch *all = low->piece;
 	struct kv_cursor cursor = cursor_of(low);
 
-	unindex_node(radix, lower);
+	kv_hash_index_remove(&radix->children, lower);
 	radix->clock++;
 	*up = (struct kv_radix_node){
 		.space = low->space, .tokens = tokens, .parent = low->parent, .children = 1, .locks = low->locks,
@@ -216,12 +173,12 @@ static void remove_leaf(struct kv_radix *radix, uint32_t n)
 {
 	struct kv_radix_node *node = &radix->node[n];
 
-	unindex_node(radix, n);
+	kv_hash_index_remove(&radix->children, n);
 	radix->evictable -= node->tokens;
 	radix->node[node->parent].children--;
 	note_leaf(radix, node->parent);
 	free(node->piece);
-	*node = (struct kv_radix_node){.next = radix->free_node};
+	*node = (struct kv_radix_node){.parent = radix->free_node};
 	radix->free_node = n;
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/cache/hash_index.h"
 #include "sim/cache/leaves.h"
 #include "sim/cache/stretch.h"
 #include "sim/policy.h"
@@ -20,11 +21,9 @@ struct kv_radix_node {
 	struct kv_stretch *piece;  /* its tokens */
 	uint32_t pieces;
 	uint32_t tokens;
-	uint32_t parent;
+	uint32_t parent;               /* or the next of the free list */
 	uint32_t children;
-	uint32_t next;                 /* of the same slot of the index, or of the free list */
 	uint32_t locks;
-	uint64_t page;                 /* hash of parent and first page: how it is found */
 	uint64_t hits;
 	int64_t priority;              /* larger is kept longer */
 	uint64_t created, accessed;
@@ -36,9 +35,7 @@ struct kv_radix {
 	struct kv_radix_node *node;
 	size_t capacity;
 	uint32_t used, free_node;
-	uint32_t *slot;
-	uint32_t slots;                /* a power of two */
-	uint32_t indexed;
+	struct kv_hash_index children; /* nodes by parent and first page */
 	struct kv_leaves leaves;       /* unlocked ones */
 	uint64_t clock;
 	uint64_t evictable, protected; /* tokens */
