@@ -97,6 +97,36 @@ START_TEST(state_makes_the_attention_block_grow)
 }
 END_TEST
 
+/* Nemotron-H-56B's Mamba-2 layers: 122,880 + 16,777,216 bytes each, float32 as vLLM has it for that class. */
+START_TEST(nemotron_h_keeps_its_state_in_float32)
+{
+	static const char text[] = "{\"model_type\": \"nemotron_h\", \"num_hidden_layers\": 4, \"hidden_size\": 8192, "
+		"\"num_attention_heads\": 64, \"num_key_value_heads\": 8, \"head_dim\": 128, \"intermediate_size\": 32768, "
+		"\"vocab_size\": 131072, \"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\", "
+		"\"hybrid_override_pattern\": \"M-*M\", \"n_groups\": 8, \"mamba_num_heads\": 256, \"mamba_head_dim\": 64, "
+		"\"ssm_state_size\": 256, \"conv_kernel\": 4}";
+	struct kv_layout_options o = options("auto", 1);
+	struct kv_error err;
+	struct kv_model *model = kv_model_parse(text, "config.json", &err);
+	struct kv_layout layout;
+
+	ck_assert_msg(model != NULL, "%s", err.text);
+	ck_assert_msg(kv_layout_plan(model, &o, &layout, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(layout.state_bytes, 2 * (122880 + 16777216));
+	kv_model_free(model);
+}
+END_TEST
+
+/* Blocks beside state are whole multiples of --block-size: 544 tokens cover Qwen3-Next's state, 576 are the next 64s. */
+START_TEST(blocks_beside_state_are_multiples_of_what_was_asked_for)
+{
+	struct kv_layout_options o = options("auto", 1);
+
+	o.block_size = 64;
+	ck_assert_uint_eq(plan("qwen3-next-80b-a3b", &o).group[0].block_size, 576);
+}
+END_TEST
+
 START_TEST(windowed_and_chunked_requests_hold_window_plus_tokens_in_flight)
 {
 	struct kv_layout layout = {0};
@@ -362,6 +392,8 @@ int main(void)
 	tcase_add_loop_test(tc, groups_pages_and_request_blocks_are_those_of_real_engines, 0,
 	                    sizeof real_layouts / sizeof *real_layouts);
 	tcase_add_test(tc, state_makes_the_attention_block_grow);
+	tcase_add_test(tc, nemotron_h_keeps_its_state_in_float32);
+	tcase_add_test(tc, blocks_beside_state_are_multiples_of_what_was_asked_for);
 	tcase_add_test(tc, windowed_and_chunked_requests_hold_window_plus_tokens_in_flight);
 	tcase_add_loop_test(tc, kv_heads_split_down_to_one_a_rank_and_latents_do_not, 0, sizeof split / sizeof *split);
 	tcase_add_test(tc, without_groups_windowed_layers_hold_everything);

@@ -42,7 +42,7 @@ static bool notes_mention(const struct kv_model *model, const char *word)
 static const char *kinds(const struct kv_model *model)
 {
 	static char text[64];
-	static const char letters[] = "fscm12dkxn";
+	static const char letters[] = "fscm12dkxvln";
 
 	for (uint32_t i = 0; i < model->layers; i++)
 		text[i] = letters[model->layer[i].mixer];
@@ -152,7 +152,9 @@ static const struct {
 	{OTHER("qwen3", "\"max_position_embeddings\": 100"), "head_dim", "add head_dim"},
 	{OTHER("something", "\"max_position_embeddings\": 100"), "head_dim", "add head_dim"},
 	{OTHER("something", HD64 ", \"sliding_window\": 128"), "sliding_window", "layer_types"},
-	{OTHER("something", HD64 ", \"block_types\": [\"recurrent\", \"attention\"]"), "block_types", "layer_types"},
+	{OTHER("something", HD64 ", \"block_types\": [\"recurrent\", \"attention\"]"), "block_types", "recurrent state"},
+	{OTHER("bamba", "\"attn_layer_indices\": [4]"), "attn_layer_indices", "from 0 to 3"},
+	{OTHER("nemotron-nas", "\"block_configs\": [1, 2, 3, 4]"), "block_configs", "list of objects"},
 	{OTHER("something", HD64 ", \"num_experts_held\": 8"), "num_experts_held", "add num_experts"},
 	{OTHER("something", HD64 ", \"cross_attention_layers\": [1]"), "cross_attention_layers", "not known"},
 	{OTHER("something", HD64 ", \"moe_num_experts\": [8, 4], \"moe_k\": 2"), "moe_num_experts", "differs between layers 0 and 1"},
@@ -294,6 +296,8 @@ static const struct {
 	{OTHER("gemma2", HD64 ", \"sliding_window\": 128"), "sfsf"},
 	{OTHER("gemma3_text", HD64 ", \"sliding_window\": 128, \"sliding_window_pattern\": 3"), "ssfs"},
 	{OTHER("cohere2", "\"sliding_window\": 128"), "sssf"},
+	{OTHER("nemotron_h", HD64 ", \"layers_block_type\": [\"linear_attention\", \"mlp\", \"full_attention\", \"moe\"], "
+	       "\"n_groups\": 2, \"mamba_num_heads\": 4, \"mamba_head_dim\": 8, \"ssm_state_size\": 16, \"conv_kernel\": 4"), "2nfn"},
 	{OTHER("cohere2", "\"sliding_window\": 128, \"sliding_window_pattern\": 2"), "sfsf"},
 	{OTHER("qwen2", "\"sliding_window\": 128, \"use_sliding_window\": false, \"max_window_layers\": 2"), "ffff"},
 	{OTHER("qwen2", "\"sliding_window\": 128, \"use_sliding_window\": true, \"max_window_layers\": 2"), "ffss"},

@@ -44,6 +44,10 @@ static double recurrent_params(const struct kv_model *m, enum kv_mixer mixer)
 		return 3.0 * m->hidden * r->inner + (double)r->inner * (2.0 * r->dt_rank + 2.0 * r->d_state);
 	case KV_MIXER_MAMBA2:
 		return m->hidden * (3.0 * values + 2.0 * keys + r->value_heads);
+	case KV_MIXER_SHORT_CONV:
+		return 4.0 * m->hidden * r->inner;
+	case KV_MIXER_LIGHTNING:
+		return m->hidden * 5.0 * values;
 	case KV_MIXER_DELTA_NET:
 	case KV_MIXER_KDA:
 		return m->hidden * (2.0 * keys + 3.0 * values + 2.0 * r->value_heads);
@@ -58,7 +62,7 @@ static double mixer_params(const struct kv_model *model, const struct kv_layer *
 	case KV_MIXER_FULL:
 	case KV_MIXER_SLIDING:
 	case KV_MIXER_CHUNKED:
-		return attention_params(model, layer);
+		return attention_params(model, layer) + (layer->with_state ? recurrent_params(model, KV_MIXER_MAMBA2) : 0.0);
 	case KV_MIXER_MLA:
 		return latent_params(model, layer);
 	default:

@@ -162,17 +162,26 @@ static int size_mla(const struct kv_model *model, const struct kv_cache_format *
 	return 0;
 }
 
-/* Shapes of engine-semantics "State shapes"; the convolution keeps kernel - 1 positions and one more a draft token. */
+/* Shapes of vLLM's mamba_utils.py; convolutions keep kernel - 1 positions, and some one more a draft token. */
 static void size_state(const struct kv_model *model, enum kv_mixer mixer, const struct kv_layout_options *o,
                        struct layer_type *type)
 {
 	const struct kv_recurrent *s = &model->recurrent;
-	uint64_t channels, elements, groups;
+	uint64_t channels, elements, groups, drafts = o->speculative_tokens;
 
 	switch (mixer) {
 	case KV_MIXER_MAMBA1:
 		channels = s->inner;
 		elements = (uint64_t)s->inner * s->d_state;
+		drafts = 0;
+		break;
+	case KV_MIXER_SHORT_CONV:
+		channels = s->inner;
+		elements = drafts = 0;
+		break;
+	case KV_MIXER_LIGHTNING:
+		channels = 0;
+		elements = (uint64_t)s->value_heads * s->value_dim * s->key_dim;
 		break;
 	case KV_MIXER_MAMBA2:
 		groups = kv_ceil_div(s->key_heads, o->tensor_parallel) * o->tensor_parallel;
@@ -183,7 +192,7 @@ static void size_state(const struct kv_model *model, enum kv_mixer mixer, const 
 		channels = 2 * (uint64_t)s->key_heads * s->key_dim + (uint64_t)s->value_heads * s->value_dim;
 		elements = (uint64_t)s->value_heads * s->value_dim * s->key_dim;
 	}
-	type->state_bytes = (channels * (s->conv_kernel - 1 + o->speculative_tokens) * kv_dtype_bits(s->conv_dtype)
+	type->state_bytes = (channels * (s->conv_kernel - 1 + drafts) * kv_dtype_bits(s->conv_dtype)
 	                     + elements * kv_dtype_bits(s->state_dtype)) / 8 / o->tensor_parallel;
 }
 
@@ -250,6 +259,12 @@ static int collect_range(const struct kv_model *model, const struct kv_layout_op
 		if (layer->mixer == KV_MIXER_NONE || layer->shares_kv_with >= 0)
 			continue;
 		if (size_layer(model, i, o, &type, err) != 0 || add_type(types, &type, model, err) != 0)
+			return -1;
+		if (!layer->with_state)
+			continue;
+		type = (struct layer_type){.kind = KV_GROUP_STATE, .count = 1, .block_size = o->block_size};
+		size_state(model, KV_MIXER_MAMBA2, o, &type);
+		if (add_type(types, &type, model, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -324,13 +339,14 @@ static int unify_with_state(struct layer_types *types, const struct kv_model *mo
 	}
 	if (!attention)
 		return kv_fail(err, KV_EXIT_DATA, "%s has recurrent layers only: there is no KV cache to size", model->name);
-	alignment = o->state_alignment ? o->state_alignment : attention->kind == KV_GROUP_MLA ? 128 : 16;
+	alignment = o->state_alignment ? o->state_alignment
+	            : kv_max(o->block_size, attention->kind == KV_GROUP_MLA ? 128 : 16);
 	alignment *= kv_ceil_div(state->state_bytes, alignment * attention->token_bytes);
 	if (alignment > KV_BLOCK_MAX)
 		return kv_fail(err, KV_EXIT_DATA, "%s keeps %llu bytes of state a layer beside %llu bytes of KV cache a token: no block "
 		               "covers that", model->name, (unsigned long long)state->state_bytes,
 		               (unsigned long long)attention->token_bytes);
-	attention->block_size = (uint32_t)kv_max(alignment, o->block_size);
+	attention->block_size = (uint32_t)alignment;
 	state->block_size = attention->block_size;
 	*page = attention->block_size * attention->token_bytes;
 	return 0;

@@ -74,7 +74,8 @@ struct kv_layout_options {
 	const struct kv_model *draft;     /* a drafter of another model, whose layers share the pool; NULL = none */
 	uint32_t speculative_tokens;      /* widens the convolution state, adds states to a request */
 	enum kv_state_caching state_caching;
-	uint32_t state_alignment;         /* attention blocks beside state are multiples of this; 0 = 16, 128 with MLA */
+	uint32_t state_alignment;         /* attention blocks beside state are multiples of this; 0 = block_size, at least 16
+	                                   * (128 with MLA) */
 	enum kv_packing packing;          /* of compressed layers */
 	uint32_t first_layer, layer_count;/* the pipeline stage; count 0 = all layers */
 };

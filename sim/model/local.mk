@@ -8,5 +8,7 @@ libkvsim_a_SOURCES += \
 	%D%/model_family.c %D%/model_family.h \
 	%D%/model_layers.c \
 	%D%/model_quantization.c \
+	%D%/model_shapes.c \
+	%D%/model_unknown.c \
 	%D%/weights.c %D%/weights.h \
 	%D%/wide_layers.c %D%/wide_layers.h

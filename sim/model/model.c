@@ -21,7 +21,8 @@ static const char *const mixer_names[KV_MIXERS] = {
 	[KV_MIXER_FULL] = "full", [KV_MIXER_SLIDING] = "sliding window", [KV_MIXER_CHUNKED] = "chunked local",
 	[KV_MIXER_MLA] = "MLA", [KV_MIXER_MAMBA1] = "Mamba", [KV_MIXER_MAMBA2] = "Mamba-2",
 	[KV_MIXER_DELTA_NET] = "gated delta net", [KV_MIXER_KDA] = "Kimi delta attention",
-	[KV_MIXER_COMPRESSED] = "compressed sparse attention", [KV_MIXER_NONE] = "feed-forward only",
+	[KV_MIXER_COMPRESSED] = "compressed sparse attention", [KV_MIXER_SHORT_CONV] = "short convolution",
+	[KV_MIXER_LIGHTNING] = "lightning attention", [KV_MIXER_NONE] = "feed-forward only",
 };
 
 static const struct {
@@ -45,6 +46,11 @@ static const struct {
 const char *kv_mixer_name(enum kv_mixer mixer)
 {
 	return mixer_names[mixer];
+}
+
+bool kv_layer_is_recurrent(const struct kv_layer *layer)
+{
+	return layer->with_state || (layer->mixer != KV_MIXER_NONE && !layer->kv_heads);
 }
 
 const char *kv_dtype_name(enum kv_dtype dtype)

@@ -25,6 +25,8 @@ enum kv_mixer {
 	KV_MIXER_DELTA_NET,  /* gated delta net */
 	KV_MIXER_KDA,        /* Kimi delta attention */
 	KV_MIXER_COMPRESSED, /* DeepSeek-V4: the last `window` tokens, and rows that stand for compress_ratio tokens each */
+	KV_MIXER_SHORT_CONV, /* a gated convolution over the last few tokens (LFM2) */
+	KV_MIXER_LIGHTNING,  /* linear attention with one state a head (MiniMax-Text-01) */
 	KV_MIXER_NONE,       /* feed-forward only (Nemotron-H) */
 	KV_MIXERS
 };
@@ -41,10 +43,15 @@ struct kv_layer {
 	uint32_t v_head_dim;
 	uint32_t window;        /* tokens; 0 unless sliding, chunked or compressed */
 	uint32_t compress_ratio;/* tokens in a row, 4 (with an indexer) or 128; 0 = no rows, or no compressed layer */
+	bool with_state;        /* a Mamba-2 mixer works beside the attention (Falcon-H1) */
+	uint8_t linear_maps;    /* matrices of hidden x hidden in place of attention or feed-forward (Llama-Nemotron) */
 	int32_t shares_kv_with; /* index of the layer whose keys and values it reads; -1 = its own */
 	enum kv_ffn ffn;
 	uint32_t ffn_size;      /* inner width: of the dense FFN, or of one expert */
 };
+
+/* Does it keep a state of fixed size a sequence? */
+bool kv_layer_is_recurrent(const struct kv_layer *layer);
 
 enum kv_dtype {
 	KV_DTYPE_F32, KV_DTYPE_BF16, KV_DTYPE_F16, KV_DTYPE_FP8, KV_DTYPE_INT8, KV_DTYPE_INT4, KV_DTYPE_NVFP4,
@@ -75,13 +82,20 @@ struct kv_quantization {
 struct kv_recurrent {
 	uint32_t key_heads, value_heads;   /* delta nets and KDA; Mamba-2: groups, heads */
 	uint32_t key_dim, value_dim;       /* of one head; Mamba-2: d_state, head dim */
-	uint32_t inner;                    /* Mamba: expanded width */
+	uint32_t inner;                    /* Mamba: expanded width; short convolutions: channels */
 	uint32_t d_state;                  /* Mamba */
 	uint32_t dt_rank;                  /* Mamba-1 */
 	uint32_t conv_kernel;
 	enum kv_dtype conv_dtype;          /* the model's dtype unless the config says otherwise */
 	enum kv_dtype state_dtype;         /* of the recurrent part */
-	bool state_dtype_given;            /* false: the engine decides */
+	bool state_dtype_given;            /* by the config or the class; false: it goes with the model's dtype */
+};
+
+/* Every layer also sees an embedding of its own of the token (Gemma 3n and 4); laurel and altup are Gemma 3n's low-rank
+ * residual and its parallel residual streams. */
+struct kv_layer_inputs {
+	uint32_t width, vocab;     /* 0 = none */
+	uint32_t laurel_rank, altup_streams;
 };
 
 enum kv_qk_norm { KV_QK_NORM_NONE, KV_QK_NORM_HEAD, KV_QK_NORM_FULL };
@@ -93,6 +107,7 @@ struct kv_weight_traits {
 	uint32_t norms;              /* of hidden width in a layer */
 	enum kv_qk_norm qk_norm;     /* one norm of a head's width, or of all heads' */
 	bool attention_gate;         /* the query projection also yields an output gate */
+	bool head_gate;              /* a projection yields one output gate a head */
 	bool attention_sinks;        /* one learned logit a head */
 	bool router_bias, expert_bias;
 	bool shared_expert_gate;
@@ -101,6 +116,7 @@ struct kv_weight_traits {
 	bool embedding_norm;         /* a norm after the embedding (BLOOM) */
 	bool head_bias;              /* the output head has a bias (Phi-2) */
 	bool mamba_norms;            /* norms of dt, B and C (Jamba) */
+	bool idle_projections;       /* layers that share keys and values have projections for them all the same */
 	bool keys_are_values;        /* full-attention layers have no value projection (Gemma 4) */
 };
 
@@ -127,13 +143,14 @@ struct kv_model {
 	uint32_t expert_size;                  /* inner width of one expert */
 	uint32_t shared_experts_size;          /* summed inner width of the experts that always run */
 
-	uint32_t q_lora_rank, kv_lora_rank;    /* MLA; kv_lora_rank 0 = no MLA, q_lora_rank 0 = q is not compressed */
+	uint32_t q_lora_rank, kv_lora_rank;    /* kv_lora_rank 0 = no MLA, q_lora_rank 0 = queries are not compressed */
 	uint32_t qk_nope_dim, qk_rope_dim, v_head_dim;
 	uint32_t index_heads, index_head_dim;  /* sparse attention indexer (DeepSeek-V3.2 and V4); 0 = none */
 	uint32_t o_groups, o_lora_rank;        /* output projection in groups of low rank (DeepSeek-V4); 0 = none */
 	uint32_t residual_streams;             /* hyper-connections (DeepSeek-V4); 0 = one residual stream */
 
 	struct kv_recurrent recurrent;         /* zero without recurrent layers */
+	struct kv_layer_inputs layer_inputs;
 
 	enum kv_dtype dtype;
 	struct kv_quantization quantization;

@@ -2,6 +2,7 @@
 
 #include "sim/model/model_config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static void read_identity(struct kv_model_reader *r, json_t *root)
 		kv_remark(&m->notes, "model_type \"%s\" is unknown: taken for a decoder with gated feed-forward, two RMS norms a "
 		          "layer and full attention", m->family);
 	}
+	kv_model_refuse_unknown(r);
 }
 
 /* A count that the class supplies (0 = it does not) where a text part says nothing; else as kv_field_count. */
@@ -71,11 +73,11 @@ static void read_kv_heads(struct kv_model_reader *r)
 {
 	bool all = !strcmp(r->family->model_type, "chatglm") && !kv_field_bool(&r->f, "multi_query_attention", false);
 	const char *names = all ? "num_key_value_heads"
-	                    : "num_key_value_heads|num_kv_heads|n_head_kv|multi_query_group_num|kv_n_heads";
+	                    : "num_key_value_heads|num_kv_heads|n_head_kv|multi_query_group_num|num_attention_groups|kv_n_heads";
 	struct kv_model *m = r->model;
 
-	if (has_one_kv_head(r))
-		m->kv_heads = 1;
+	if (has_one_kv_head(r) || r->family->layers == KV_LAYERS_BLOCKS)
+		m->kv_heads = 1;  /* with blocks, each layer has its own */
 	else if (kv_field(&r->f, names) || (r->f.outer && r->family->defaults.kv_heads))
 		m->kv_heads = count_or_class(r, names, KV_MAX_HEADS, r->family->defaults.kv_heads, KV_FIELD_REQUIRED);
 	else {
@@ -122,7 +124,7 @@ static void read_compressed(struct kv_model_reader *r)
 
 static void read_query_heads(struct kv_model_reader *r)
 {
-	static const char names[] = "num_attention_heads|n_head|n_heads";
+	static const char names[] = KV_FIELDS_QUERY_HEADS;
 
 	if (!kv_field(&r->f, names) && kv_field(&r->f, "state_size|ssm_state_size|mamba_d_state"))
 		kv_field_fail(&r->f, names, "is missing, and there is a state size: a model of recurrent layers alone (model_type "
@@ -145,18 +147,31 @@ static void read_attention(struct kv_model_reader *r)
 	}
 	read_head_dim(r);
 	read_kv_heads(r);
-	m->v_head_dim = m->head_dim;
+	m->v_head_dim = r->family->layers == KV_LAYERS_WINDOW_FLAGS
+	                ? kv_field_count(&r->f, "v_head_dim", 1, KV_MAX_WIDTH, m->head_dim) : m->head_dim;
+	m->q_lora_rank = kv_field_count(&r->f, "share_q_dim", 1, KV_MAX_WIDTH, 0);
 	if (r->family->layers == KV_LAYERS_COMPRESSED)
 		read_compressed(r);
+}
+
+/* LFM2 states the width that two matrices would have. */
+static uint32_t two_thirds(struct kv_model_reader *r, uint32_t width)
+{
+	uint32_t multiple = kv_field_count(&r->f, "block_multiple_of", 1, KV_MAX_WIDTH, 256);
+	const json_t *factor = kv_field(&r->f, "block_ffn_dim_multiplier");
+	double scaled = floor((factor ? json_number_value(factor) : 1) * floor(2.0 * width / 3));
+
+	return (uint32_t)ceil(scaled / multiple) * multiple;
 }
 
 static void read_ffn_size(struct kv_model_reader *r)
 {
 	struct kv_model *m = r->model;
-	bool may_lack = kv_field(&r->f, KV_FIELDS_EXPERTS) != NULL;  /* then no layer may be dense */
+	bool may_lack = kv_field(&r->f, KV_FIELDS_EXPERTS) || r->family->layers == KV_LAYERS_BLOCKS;
 	uint32_t factor = kv_field_count(&r->f, "expansion_ratio", 1, 64, r->family->ffn_factor);
 	const char *names = kv_field(&r->f, "intermediate_size_mlp") ? "intermediate_size_mlp"
-	                    : "intermediate_size|ffn_dim|ffn_hidden_size|n_inner";
+	                    : !strcmp(r->family->model_type, "granitemoehybrid") ? "shared_intermediate_size|intermediate_size"
+	                    : "intermediate_size|block_ff_dim|ffn_dim|ffn_hidden_size|n_inner";
 
 	m->ffn_matrices = r->family->ffn_matrices;
 	if (r->family->defaults.ffn_size)
@@ -166,6 +181,8 @@ static void read_ffn_size(struct kv_model_reader *r)
 		                                  factor ? factor * m->hidden : may_lack ? 0 : KV_FIELD_REQUIRED);
 	if (!strcmp(m->family, "qwen"))
 		m->ffn_size /= 2;  /* its class counts the gate and up projections together */
+	if (!strcmp(r->family->model_type, "lfm2") && kv_field_bool(&r->f, "block_auto_adjust_ff_dim", true))
+		m->ffn_size = two_thirds(r, m->ffn_size);
 }
 
 uint32_t kv_model_same_count(struct kv_model_reader *r, const char *names, uint32_t minimum, uint32_t maximum,
@@ -189,6 +206,10 @@ static void read_state_dtype(struct kv_model_reader *r)
 	const char *text = kv_field_text(&r->f, "mamba_ssm_dtype|mamba_ssm_cache_dtype", NULL);
 
 	state->conv_dtype = state->state_dtype = r->model->dtype;
+	if (r->family->wide_state) {
+		state->state_dtype = KV_DTYPE_F32;
+		state->state_dtype_given = true;
+	}
 	if (!text || r->f.failed)
 		return;
 	state->state_dtype_given = true;
@@ -251,12 +272,28 @@ static void read_mamba2(struct kv_model_reader *r)
 	state->inner = state->value_heads * state->value_dim;
 }
 
+static void read_short_conv(struct kv_model_reader *r)
+{
+	r->model->recurrent.inner = r->model->hidden;
+	r->model->recurrent.conv_kernel = kv_field_count(&r->f, "conv_L_cache", 1, 64, KV_FIELD_REQUIRED);
+}
+
+static void read_lightning(struct kv_model_reader *r)
+{
+	struct kv_recurrent *state = &r->model->recurrent;
+
+	state->key_heads = state->value_heads = r->model->q_heads;
+	state->key_dim = state->value_dim = r->model->head_dim;
+	state->conv_kernel = 1;
+}
+
 static void read_recurrent(struct kv_model_reader *r)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++)
-		any |= r->model->layer[i].mixer == r->family->recurrent && r->family->recurrent != KV_MIXER_NONE;
+		any |= r->family->recurrent != KV_MIXER_NONE
+		       && (r->model->layer[i].mixer == r->family->recurrent || r->model->layer[i].with_state);
 	if (!any || r->f.failed)
 		return;
 	switch (r->family->recurrent) {
@@ -264,6 +301,8 @@ static void read_recurrent(struct kv_model_reader *r)
 	case KV_MIXER_KDA: read_kda(r); break;
 	case KV_MIXER_MAMBA1: read_mamba1(r); break;
 	case KV_MIXER_MAMBA2: read_mamba2(r); break;
+	case KV_MIXER_SHORT_CONV: read_short_conv(r); break;
+	case KV_MIXER_LIGHTNING: read_lightning(r); break;
 	default: break;
 	}
 	read_state_dtype(r);
@@ -301,6 +340,7 @@ static void read_traits(struct kv_model_reader *r)
 		t->norms = 1;
 	if (r->family->qk_norm_if_set && kv_field_bool(&r->f, "use_qk_norm|qk_layernorm|qk_norm", false))
 		t->qk_norm = r->family->qk_norm_if_set;
+	t->head_gate = kv_field_bool(&r->f, "use_head_wise_attn_gate|gating", !strcmp(r->family->model_type, "step3p5"));
 	t->keys_are_values = kv_field_bool(&r->f, "attention_k_eq_v", false);
 }
 
@@ -358,16 +398,46 @@ static void read_prediction_layers(struct kv_model_reader *r)
 		          "counts with speculative decoding only", by_class);
 }
 
+/* DBRX and MPT nest what others have at the top. */
+static void lift_nested(struct kv_model_reader *r)
+{
+	if (strcmp(r->family->model_type, "dbrx") != 0 && strcmp(r->family->model_type, "mpt") != 0)
+		return;
+	json_object_update_missing(r->f.object, json_object_get(r->f.object, "attn_config"));
+	json_object_update_missing(r->f.object, json_object_get(r->f.object, "ffn_config"));
+}
+
+static void read_layer_inputs(struct kv_model_reader *r)
+{
+	struct kv_layer_inputs *in = &r->model->layer_inputs;
+
+	in->width = kv_field_count(&r->f, "hidden_size_per_layer_input", 0, KV_MAX_WIDTH, 0);
+	if (in->width)
+		in->vocab = kv_field_count(&r->f, "vocab_size_per_layer_input", 1, KV_MAX_VOCAB, r->model->vocab);
+	in->laurel_rank = kv_field_count(&r->f, "laurel_rank", 0, KV_MAX_WIDTH, 0);
+	in->altup_streams = kv_field_count(&r->f, "altup_num_inputs", 0, 64, 0);
+}
+
+/* LongCat-Flash: two attentions and two feed-forward parts a layer, experts beside the first. */
+static void double_layers(struct kv_model *m)
+{
+	kv_remark(&m->notes, "each of the %u layers holds two attentions: counted as %u layers", m->layers, 2 * m->layers);
+	m->layers *= 2;
+}
+
 static void read_model(struct kv_model_reader *r, json_t *root)
 {
 	struct kv_model *m = r->model;
 
 	read_identity(r, root);
+	lift_nested(r);
 	if (r->f.outer)
 		kv_remark(&m->notes, "only the text part of a multimodal model is counted");
 	m->layers = count_or_class(r, "num_hidden_layers|n_layer|n_layers|num_layers", KV_MAX_LAYERS,
 	                           r->family->defaults.layers, KV_FIELD_REQUIRED);
 	read_prediction_layers(r);
+	if (r->family->layers == KV_LAYERS_DOUBLED && !r->f.failed)
+		double_layers(m);
 	m->hidden = count_or_class(r, "hidden_size|n_embd|n_embed|d_model", KV_MAX_WIDTH, r->family->defaults.hidden,
 	                           KV_FIELD_REQUIRED);
 	if (!r->f.failed)
@@ -376,6 +446,7 @@ static void read_model(struct kv_model_reader *r, json_t *root)
 		read_ffn_size(r);
 	kv_model_read_experts(r);
 	read_output(r);
+	read_layer_inputs(r);
 	if (!r->f.failed)
 		kv_model_read_layers(r);
 	read_recurrent(r);

@@ -16,6 +16,8 @@ struct kv_model_reader {
 uint32_t kv_model_same_count(struct kv_model_reader *r, const char *names, uint32_t minimum, uint32_t maximum,
                              uint32_t fallback);
 
+#define KV_FIELDS_QUERY_HEADS "num_attention_heads|n_head|n_heads"
+
 /* How many experts a layer of experts has. */
 #define KV_FIELDS_EXPERTS "n_routed_experts|num_local_experts|num_experts|moe_num_experts"
 
@@ -24,6 +26,15 @@ void kv_model_read_experts(struct kv_model_reader *r);
 
 /* Does layer i hold experts? For models that have some. */
 bool kv_model_holds_experts(struct kv_model_reader *r, uint32_t i);
+
+/* What each layer is, one name a layer. */
+#define KV_FIELDS_LAYER_TYPES "layer_types|layers_block_type"
+
+/* Fails for fields of an unknown class that could mean anything. */
+void kv_model_refuse_unknown(struct kv_model_reader *r);
+
+/* Heads and feed-forward part of layer i, whose mixer is known. */
+void kv_model_shape_layer(struct kv_model_reader *r, uint32_t i);
 
 /* Fills model->layer: mixers, windows, attention shapes and feed-forward kinds. */
 void kv_model_read_layers(struct kv_model_reader *r);

@@ -16,7 +16,7 @@ static void read_shared(struct kv_model_reader *r)
 	                                        shared * m->expert_size);
 	if (!strcmp(r->family->model_type, "llama4_text"))
 		m->shared_experts_size = m->expert_size;
-	if (!strcmp(r->family->model_type, "gemma4_text"))
+	if (!strcmp(r->family->model_type, "gemma4_text") || r->family->layers == KV_LAYERS_DOUBLED)
 		m->shared_experts_size = m->ffn_size;
 }
 
@@ -31,7 +31,7 @@ void kv_model_read_experts(struct kv_model_reader *r)
 	}
 	m->experts_used = kv_model_same_count(r, "num_experts_per_tok|num_experts_per_token|top_k_experts|moe_topk|moe_k|moe_top_k", 1,
 	                                      m->experts, KV_FIELD_REQUIRED);
-	m->expert_size = kv_model_same_count(r, "moe_intermediate_size|intermediate_size|ffn_hidden_size", 1, KV_MAX_WIDTH,
+	m->expert_size = kv_model_same_count(r, "moe_intermediate_size|expert_ffn_hidden_size|intermediate_size|ffn_hidden_size", 1, KV_MAX_WIDTH,
 	                                     KV_FIELD_REQUIRED);
 	read_shared(r);
 }
@@ -59,13 +59,15 @@ static bool enumerated(const char *text, uint32_t i)
 	return false;
 }
 
-/* Fields that say it layer by layer; -1 = none of them is there. */
+/* Where it is said layer by layer; -1 = nowhere. */
 static int listed_kind(struct kv_model_reader *r, uint32_t i)
 {
 	const json_t *layers = kv_field(&r->f, "moe_layers"), *flags = kv_field(&r->f, "moe_layer_freq");
 	const json_t *kinds = kv_field(&r->f, "mlp_layer_types");
 	const char *numbers = json_string_value(kv_field(&r->f, "moe_layers_enum"));
 
+	if (r->family->layers == KV_LAYERS_DOUBLED)
+		return i % 2 == 0;
 	if (json_array_size(layers))
 		return listed(layers, i);
 	if (json_array_size(flags))

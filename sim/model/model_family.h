@@ -26,6 +26,12 @@ enum kv_layer_rule {
 	KV_LAYERS_LINEAR_INTERVAL,  /* every full_attention_interval-th (default 4) is full, the others linear */
 	KV_LAYERS_JAMBA,            /* attn_layer_period and attn_layer_offset */
 	KV_LAYERS_HYBRID_PATTERN,   /* hybrid_override_pattern: M Mamba-2, * attention, - and E feed-forward */
+	KV_LAYERS_INDEX_LIST,       /* attn_layer_indices (or full_attn_idxs) are full, the others recurrent */
+	KV_LAYERS_FLAG_LIST,        /* attn_type_list: 1 = full, 0 = recurrent (MiniMax-Text-01) */
+	KV_LAYERS_WINDOW_FLAGS,     /* hybrid_layer_pattern: 1 = sliding, with the swa_ heads (MiMo-V2) */
+	KV_LAYERS_SIDE_BY_SIDE,     /* every layer has full attention and a recurrent mixer (Falcon-H1) */
+	KV_LAYERS_BLOCKS,           /* block_configs: what each layer has left (Llama-Nemotron) */
+	KV_LAYERS_DOUBLED,          /* each layer is two, whose experts stand in the first one (LongCat-Flash) */
 	KV_LAYERS_KIMI_LINEAR,      /* linear_attn_config.full_attn_layers, counted from 1 */
 	KV_LAYERS_COMPRESSED        /* compress_ratios, or layer_types and compress_rates (DeepSeek-V4) */
 };
@@ -47,6 +53,7 @@ struct kv_family {
 	uint32_t period;             /* KV_LAYERS_PATTERN */
 	enum kv_qk_norm qk_norm_if_set;  /* with use_qk_norm, qk_layernorm or qk_norm */
 	enum kv_mixer recurrent;     /* what a linear or mamba layer of the family is; KV_MIXER_NONE = it has none */
+	bool wide_state;             /* its recurrent state is float32 unless the config says otherwise (vLLM) */
 	struct kv_class_defaults defaults;
 	struct kv_weight_traits traits;  /* the bias fields are filled from the rules above */
 };

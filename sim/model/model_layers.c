@@ -39,24 +39,25 @@ static void set_recurrent(struct kv_model_reader *r, uint32_t i, const char *typ
 
 static void set_by_type(struct kv_model_reader *r, uint32_t i, const char *type)
 {
-	if (!strcmp(type, "full_attention") || !strcmp(type, "attention"))
+	if (!strcmp(type, "full_attention") || !strcmp(type, "attention") || !strcmp(type, "indexed_attention"))
 		return;
 	if (!strcmp(type, "sliding_attention"))
 		set_sliding(r, i);
 	else if (!strcmp(type, "chunked_attention"))
 		set_chunked(r, i);
-	else if (!strcmp(type, "linear_attention") || !strcmp(type, "mamba"))
+	else if (!strcmp(type, "linear_attention") || !strcmp(type, "mamba") || !strcmp(type, "conv"))
 		set_recurrent(r, i, type);
 	else if (!strcmp(type, "mlp") || !strcmp(type, "moe"))
 		r->model->layer[i].mixer = KV_MIXER_NONE;
 	else
 		kv_field_fail(&r->f, "layer_types", "has \"%.40s\" at layer %u: known are full_attention, attention, "
-		              "sliding_attention, chunked_attention, linear_attention, mamba, mlp and moe", type, i);
+		              "indexed_attention, sliding_attention, chunked_attention, linear_attention, mamba, conv, mlp and moe", type,
+		              i);
 }
 
 static void by_layer_types(struct kv_model_reader *r)
 {
-	json_t *types = kv_field_list(&r->f, "layer_types|layers_block_type", r->model->layers);
+	json_t *types = kv_field_list(&r->f, KV_FIELDS_LAYER_TYPES, r->model->layers);
 
 	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++) {
 		const char *type = json_string_value(json_array_get(types, i));
@@ -104,6 +105,49 @@ static void by_hybrid_pattern(struct kv_model_reader *r)
 		if (pattern[i] != '*')
 			r->model->layer[i].mixer = pattern[i] == 'M' ? KV_MIXER_MAMBA2 : KV_MIXER_NONE;
 	}
+}
+
+/* Layers beside the listed ones are recurrent. */
+static void by_index_list(struct kv_model_reader *r)
+{
+	json_t *full = kv_field_list(&r->f, "attn_layer_indices|full_attn_idxs", 0);
+	size_t at;
+	json_t *value;
+
+	if (!full)
+		kv_field_fail(&r->f, "attn_layer_indices", "is missing, and so is layer_types: add one of them");
+	for (uint32_t i = 0; i < r->model->layers; i++)
+		r->model->layer[i].mixer = r->family->recurrent;
+	json_array_foreach(full, at, value) {
+		if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) >= r->model->layers)
+			kv_field_fail(&r->f, "attn_layer_indices", "must hold numbers of layers, from 0 to %u", r->model->layers - 1);
+		else
+			r->model->layer[json_integer_value(value)].mixer = KV_MIXER_FULL;
+	}
+}
+
+/* The flag of layer i in a list of one a layer. */
+static bool flagged(struct kv_model_reader *r, const char *name, uint32_t i)
+{
+	return json_integer_value(json_array_get(kv_field_list(&r->f, name, r->model->layers), i)) != 0;
+}
+
+static void by_flag_list(struct kv_model_reader *r)
+{
+	if (!kv_field(&r->f, "attn_type_list"))
+		kv_field_fail(&r->f, "attn_type_list", "is missing, and so is layer_types: add one of them");
+	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++)
+		if (!flagged(r, "attn_type_list", i))
+			r->model->layer[i].mixer = r->family->recurrent;
+}
+
+static void by_window_flags(struct kv_model_reader *r)
+{
+	if (!kv_field(&r->f, "hybrid_layer_pattern"))
+		kv_field_fail(&r->f, "hybrid_layer_pattern", "is missing, and so is layer_types: add one of them");
+	for (uint32_t i = 0; i < r->model->layers && !r->f.failed; i++)
+		if (flagged(r, "hybrid_layer_pattern", i))
+			set_sliding(r, i);
 }
 
 static void by_full_layer_list(struct kv_model_reader *r)
@@ -205,6 +249,9 @@ static void by_family(struct kv_model_reader *r)
 	case KV_LAYERS_JAMBA: by_jamba_period(r); return;
 	case KV_LAYERS_HYBRID_PATTERN: by_hybrid_pattern(r); return;
 	case KV_LAYERS_KIMI_LINEAR: by_full_layer_list(r); return;
+	case KV_LAYERS_INDEX_LIST: by_index_list(r); return;
+	case KV_LAYERS_FLAG_LIST: by_flag_list(r); return;
+	case KV_LAYERS_WINDOW_FLAGS: by_window_flags(r); return;
 	case KV_LAYERS_COMPRESSED: by_compress_ratios(r); return;
 	case KV_LAYERS_LINEAR_INTERVAL:
 		interval = kv_field_count(&r->f, "full_attention_interval", 1, KV_MAX_LAYERS, 4);
@@ -217,41 +264,6 @@ static void by_family(struct kv_model_reader *r)
 			if (slides_by_rule(r, i))
 				set_sliding(r, i);
 	}
-}
-
-/* An unknown class with a window or recurrent layers could mean anything. */
-static void refuse_unknown_kinds(struct kv_model_reader *r)
-{
-	static const char *const fields[] = {"sliding_window", "attention_chunk_size", "linear_attn_config", "state_size",
-	                                     "ssm_state_size", "mamba_d_state", "full_attention_interval",
-	                                     "hybrid_override_pattern", "layers_block_type", "attn_type_list", "block_types",
-	                                     "attention_window_size", "lru_width", "hybrid_layer_pattern", "conv_L_cache",
-	                                     "attn_layer_indices"};
-
-	for (size_t i = 0; i < sizeof fields / sizeof *fields && !r->model->known_family; i++)
-		if (kv_field(&r->f, fields[i]))
-			kv_field_fail(&r->f, fields[i], "is set, and which layers it concerns is not known for model_type \"%s\": add "
-			              "layer_types, or set it to null to have full attention everywhere", r->model->family);
-}
-
-/* Fields that give some layers another shape, each known for the classes that have them; and experts by other names. */
-static void refuse_unknown_shapes(struct kv_model_reader *r)
-{
-	static const char *const fields[] = {"block_configs", "cross_attention_layers", "attention_other_setting",
-	                                     "swa_num_key_value_heads", "num_query_heads", "num_mem_blocks", "use_cla"};
-	const char *key;
-	json_t *value;
-
-	if (r->model->known_family)
-		return;
-	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-		if (kv_field(&r->f, fields[i]) && !json_is_false(kv_field(&r->f, fields[i])))
-			kv_field_fail(&r->f, fields[i], "is set, and what it does to the shape of layers is not known for model_type "
-			              "\"%s\": set it to null to have all layers alike", r->model->family);
-	json_object_foreach(r->f.object, key, value)
-		if (!r->model->experts && strstr(key, "expert") && json_is_integer(value) && json_integer_value(value) > 1)
-			kv_field_fail(&r->f, key, "is set, and num_experts is not: add num_experts (0 if no layer has experts), "
-			              "num_experts_per_tok and moe_intermediate_size");
 }
 
 /* A window as long as the context limits nothing. */
@@ -270,62 +282,30 @@ static void drop_idle_windows(struct kv_model *m)
 		          m->max_position);
 }
 
-static void shape_attention(struct kv_model_reader *r, struct kv_layer *layer)
-{
-	struct kv_model *m = r->model;
-	bool global = layer->mixer == KV_MIXER_FULL;
-
-	layer->q_heads = m->q_heads;
-	layer->kv_heads = m->kv_heads;
-	layer->head_dim = m->head_dim;
-	layer->v_head_dim = m->v_head_dim;
-	if (global && m->kv_lora_rank)
-		layer->mixer = KV_MIXER_MLA;
-	else if (m->kv_lora_rank)
-		kv_field_fail(&r->f, "kv_lora_rank", "goes with full attention only, but a layer is %s",
-		              kv_mixer_name(layer->mixer));
-	if (global && !strcmp(r->family->model_type, "gemma4_text")) {
-		layer->head_dim = kv_field_count(&r->f, "global_head_dim", 1, KV_MAX_WIDTH, m->head_dim);
-		layer->v_head_dim = layer->head_dim;
-		if (kv_field_bool(&r->f, "attention_k_eq_v", false))
-			layer->kv_heads = kv_field_count(&r->f, "num_global_key_value_heads", 1, m->q_heads, m->kv_heads);
-	}
-}
-
-static bool is_attention(enum kv_mixer mixer)
-{
-	return mixer == KV_MIXER_FULL || mixer == KV_MIXER_SLIDING || mixer == KV_MIXER_CHUNKED
-	       || mixer == KV_MIXER_COMPRESSED;
-}
-
-static void shape_ffn(struct kv_model_reader *r, uint32_t i)
-{
-	struct kv_model *m = r->model;
-	struct kv_layer *layer = &m->layer[i];
-	bool alone = r->family->layers == KV_LAYERS_HYBRID_PATTERN;
-
-	if (alone && layer->mixer != KV_MIXER_NONE)
-		return;
-	if (alone && m->experts)
-		layer->ffn = kv_field_text(&r->f, "hybrid_override_pattern", "")[i] == 'E' ? KV_FFN_MOE : KV_FFN_DENSE;
-	else
-		layer->ffn = m->experts && kv_model_holds_experts(r, i) ? KV_FFN_MOE : KV_FFN_DENSE;
-	layer->ffn_size = layer->ffn == KV_FFN_MOE ? m->expert_size : m->ffn_size;
-	if (layer->ffn == KV_FFN_DENSE && !layer->ffn_size)
-		kv_field_fail(&r->f, "intermediate_size", "is 0, but layer %u has a dense feed-forward part", i);
-}
-
 /* The last layers may reuse the keys and values of the last layer of their kind that has its own (Gemma 3n and 4). */
 static void share_keys(struct kv_model_reader *r)
 {
 	struct kv_model *m = r->model;
 	uint32_t shared = kv_field_count(&r->f, "num_kv_shared_layers", 0, m->layers - 1, 0);
 	uint32_t own = m->layers - shared;
+	bool wide = kv_field_bool(&r->f, "use_double_wide_mlp", false);
 
-	for (uint32_t i = own; i < m->layers; i++)
+	for (uint32_t i = own; i < m->layers; i++) {
+		m->layer[i].ffn_size *= wide ? 2 : 1;
 		for (uint32_t j = own; j-- > 0 && m->layer[i].shares_kv_with < 0;)
 			if (m->layer[j].mixer == m->layer[i].mixer)
 				m->layer[i].shares_kv_with = (int32_t)j;
+	}
+}
+
+/* Cross-layer attention: of every cla_share_factor layers the first one's keys and values serve all (Hunyuan). */
+static void share_keys_in_turn(struct kv_model_reader *r)
+{
+	uint32_t factor = kv_field_bool(&r->f, "use_cla", false) ? kv_field_count(&r->f, "cla_share_factor", 1, KV_MAX_LAYERS, 2) : 1;
+
+	for (uint32_t i = 0; i < r->model->layers; i++)
+		if (i % factor)
+			r->model->layer[i].shares_kv_with = (int32_t)(i - i % factor);
 }
 
 static bool predicts(const struct kv_layer *layer)
@@ -356,19 +336,14 @@ void kv_model_read_layers(struct kv_model_reader *r)
 	m->layer = kv_calloc((size_t)m->layers + m->mtp_layers, sizeof *m->layer);
 	for (uint32_t i = 0; i < m->layers; i++)
 		m->layer[i].shares_kv_with = -1;
-	if (kv_field(&r->f, "layer_types") && r->family->layers != KV_LAYERS_COMPRESSED) {
+	if (kv_field(&r->f, KV_FIELDS_LAYER_TYPES) && r->family->layers != KV_LAYERS_COMPRESSED)
 		by_layer_types(r);
-	} else {
-		refuse_unknown_kinds(r);
+	else
 		by_family(r);
-	}
-	refuse_unknown_shapes(r);
 	drop_idle_windows(m);
-	for (uint32_t i = 0; i < m->layers && !r->f.failed; i++) {
-		if (is_attention(m->layer[i].mixer))
-			shape_attention(r, &m->layer[i]);
-		shape_ffn(r, i);
-	}
+	for (uint32_t i = 0; i < m->layers && !r->f.failed; i++)
+		kv_model_shape_layer(r, i);
 	share_keys(r);
+	share_keys_in_turn(r);
 	add_mtp_layers(r);
 }

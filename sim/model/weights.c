@@ -171,16 +171,32 @@ static void add_sinks(struct tally *t, const struct kv_layer *layer)
 		add_by_output(t, KV_WEIGHTS_ATTENTION, NULL, layer->q_heads, 1);
 }
 
+/* Queries from the hidden state, or through a low-rank projection with a norm. */
+static void add_queries(struct tally *t, uint64_t width)
+{
+	const struct kv_model *m = t->model;
+
+	if (!m->q_lora_rank) {
+		add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.q_proj", width, m->hidden);
+		return;
+	}
+	add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.q_a_proj", m->q_lora_rank, m->hidden);
+	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, m->q_lora_rank, 1);
+	add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.q_b_proj", width, m->q_lora_rank);
+}
+
 static void add_attention(struct tally *t, const struct kv_layer *layer)
 {
 	const struct kv_weight_traits *traits = &t->model->traits;
 	uint64_t hidden = t->model->hidden;
 	uint64_t q = (uint64_t)layer->q_heads * layer->head_dim * (traits->attention_gate ? 2 : 1);
 
-	add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.q_proj", q, hidden);
+	add_queries(t, q);
+	if (traits->head_gate)
+		add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.g_proj", layer->q_heads, hidden);
 	if (traits->qkv_bias)
 		add_by_output(t, KV_WEIGHTS_ATTENTION, NULL, q, 1);
-	if (layer->shares_kv_with < 0) {
+	if (layer->shares_kv_with < 0 || traits->idle_projections) {
 		add_kv_projection(t, "self_attn.k_proj", layer->kv_heads, layer->head_dim);
 		if (!traits->keys_are_values || layer->mixer != KV_MIXER_FULL)
 			add_kv_projection(t, "self_attn.v_proj", layer->kv_heads, layer->v_head_dim);
@@ -210,13 +226,7 @@ static void add_mla(struct tally *t)
 	const struct kv_model *m = t->model;
 	uint64_t heads = m->q_heads, q = heads * (m->qk_nope_dim + m->qk_rope_dim);
 
-	if (m->q_lora_rank) {
-		add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.q_a_proj", m->q_lora_rank, m->hidden);
-		add_whole(t, KV_WEIGHTS_ATTENTION, NULL, m->q_lora_rank, 1);
-		add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.q_b_proj", q, m->q_lora_rank);
-	} else {
-		add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.q_proj", q, m->hidden);
-	}
+	add_queries(t, q);
 	add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.kv_a_proj_with_mqa", m->kv_lora_rank + m->qk_rope_dim, m->hidden);
 	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, m->kv_lora_rank, 1);
 	add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.kv_b_proj", heads * (m->qk_nope_dim + m->v_head_dim),
@@ -251,9 +261,7 @@ static void add_compressed(struct tally *t, const struct kv_layer *layer)
 	const struct kv_model *m = t->model;
 	uint64_t q = (uint64_t)layer->q_heads * layer->head_dim, low = (uint64_t)m->o_groups * m->o_lora_rank;
 
-	add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.q_a_proj", m->q_lora_rank, m->hidden);
-	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, m->q_lora_rank, 1);
-	add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.q_b_proj", q, m->q_lora_rank);
+	add_queries(t, q);
 	add_whole(t, KV_WEIGHTS_ATTENTION, "self_attn.kv_proj", layer->head_dim, m->hidden);
 	add_whole(t, KV_WEIGHTS_ATTENTION, NULL, layer->head_dim, 1);
 	add_by_output(t, KV_WEIGHTS_ATTENTION, "self_attn.o_a_proj", low, q / m->o_groups);
@@ -329,6 +337,27 @@ static void add_mamba2(struct tally *t)
 	add_by_input(t, KV_WEIGHTS_RECURRENT, "mixer.out_proj", hidden, s->inner);
 }
 
+static void add_short_conv(struct tally *t)
+{
+	const struct kv_recurrent *s = &t->model->recurrent;
+	uint64_t hidden = t->model->hidden;
+
+	add_by_output(t, KV_WEIGHTS_RECURRENT, "conv.in_proj", 3 * (uint64_t)s->inner, hidden);
+	add_by_output(t, KV_WEIGHTS_RECURRENT, NULL, s->inner, s->conv_kernel);
+	add_by_input(t, KV_WEIGHTS_RECURRENT, "conv.out_proj", hidden, s->inner);
+}
+
+static void add_lightning(struct tally *t)
+{
+	const struct kv_recurrent *s = &t->model->recurrent;
+	uint64_t hidden = t->model->hidden, width = (uint64_t)s->value_heads * s->value_dim;
+
+	add_by_output(t, KV_WEIGHTS_RECURRENT, "self_attn.qkv_proj", 3 * width, hidden);
+	add_by_output(t, KV_WEIGHTS_RECURRENT, "self_attn.output_gate", width, hidden);
+	add_by_output(t, KV_WEIGHTS_RECURRENT, NULL, width, 1);
+	add_by_input(t, KV_WEIGHTS_RECURRENT, "self_attn.out_proj", hidden, width);
+}
+
 static void add_ffn(struct tally *t, const char *up, const char *down, uint64_t width)
 {
 	uint64_t hidden = t->model->hidden, inputs = t->model->ffn_matrices - 1;
@@ -393,8 +422,34 @@ static void add_mixer(struct tally *t, const struct kv_layer *layer)
 	case KV_MIXER_KDA: add_kda(t); break;
 	case KV_MIXER_MAMBA1: add_mamba1(t); break;
 	case KV_MIXER_MAMBA2: add_mamba2(t); break;
+	case KV_MIXER_SHORT_CONV: add_short_conv(t); break;
+	case KV_MIXER_LIGHTNING: add_lightning(t); break;
 	case KV_MIXER_NONE: break;
 	default: add_attention(t, layer); break;
+	}
+	if (layer->with_state)
+		add_mamba2(t);
+}
+
+/* A layer's own embedding of the token, gated by the hidden state; Gemma 3n adds its residuals. */
+static void add_layer_inputs(struct tally *t)
+{
+	const struct kv_layer_inputs *in = &t->model->layer_inputs;
+	uint64_t hidden = t->model->hidden, n = in->altup_streams;
+
+	if (in->width) {
+		add_whole(t, KV_WEIGHTS_FFN, "per_layer_input_gate", in->width, hidden);
+		add_whole(t, KV_WEIGHTS_FFN, "per_layer_projection", hidden, in->width);
+		add_norm(t, hidden);
+	}
+	if (in->laurel_rank) {
+		add_whole(t, KV_WEIGHTS_FFN, "laurel.linear_left", in->laurel_rank, hidden);
+		add_whole(t, KV_WEIGHTS_FFN, "laurel.linear_right", hidden, in->laurel_rank);
+		add_norm(t, hidden);
+	}
+	if (n) {
+		add_whole(t, KV_WEIGHTS_NORM, NULL, n, hidden + n + n * n);  /* router, corrections, predictions */
+		add_whole(t, KV_WEIGHTS_NORM, NULL, hidden, 2);
 	}
 }
 
@@ -408,6 +463,9 @@ static void add_layer(struct tally *t, uint32_t i)
 		add_moe(t, layer);
 	else if (layer->ffn == KV_FFN_DENSE)
 		add_ffn(t, "mlp.up_proj", "mlp.down_proj", layer->ffn_size);
+	if (layer->linear_maps)
+		add_by_output(t, KV_WEIGHTS_FFN, "linear", t->model->hidden, layer->linear_maps * (uint64_t)t->model->hidden);
+	add_layer_inputs(t);
 	for (uint32_t k = 0; k < t->model->traits.norms; k++)
 		add_norm(t, t->model->hidden);
 }
@@ -421,6 +479,20 @@ static void add_mtp_layer(struct tally *t, uint32_t i)
 		add_norm(t, t->model->hidden);
 }
 
+static void add_layer_embedding(struct tally *t)
+{
+	const struct kv_model *m = t->model;
+	uint64_t width = (uint64_t)m->layers * m->layer_inputs.width, streams = m->layer_inputs.altup_streams;
+
+	if (width) {
+		add_by_output(t, KV_WEIGHTS_EMBEDDING, NULL, m->layer_inputs.vocab, width);
+		add_by_output(t, KV_WEIGHTS_EMBEDDING, NULL, width, m->hidden);
+		add_norm(t, m->layer_inputs.width);
+	}
+	if (streams)  /* into the streams and out of them */
+		add_whole(t, KV_WEIGHTS_EMBEDDING, NULL, 2 * (streams - 1) * m->hidden, m->hidden);
+}
+
 static void add_embedding(struct tally *t)
 {
 	const struct kv_model *m = t->model;
@@ -431,6 +503,7 @@ static void add_embedding(struct tally *t)
 		          m->hidden);
 	if (m->traits.embedding_norm)
 		add_norm(t, m->hidden);
+	add_layer_embedding(t);
 }
 
 static void add_head(struct tally *t, bool holds_embedding)

@@ -175,7 +175,7 @@ static int check_layers(const struct kv_budget_question *q, struct kv_error *err
 		return kv_fail(err, KV_EXIT_USAGE, "%s has compressed layers: their cache in llama.cpp is not known here; use a vLLM profile",
 		               q->model->name);
 	for (uint32_t i = 0; kv_sizing_has_whole_contexts(&q->rule) && i < q->model->layers; i++)
-		if (q->model->layer[i].mixer != KV_MIXER_NONE && !q->model->layer[i].kv_heads)
+		if (kv_layer_is_recurrent(&q->model->layer[i]))
 			return kv_fail(err, KV_EXIT_USAGE, "%s has recurrent layers: how this engine shares memory between their states and "
 			               "its KV cache is not known here; use a vLLM profile", q->model->name);
 	return 0;
