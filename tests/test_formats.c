@@ -93,6 +93,9 @@ static const struct sample {
 	{NULL, "kv-cache-tester",
 	 "{\"id\":\"s\",\"hash_id_scope\":\"local\",\"requests\":[{\"t\":0,\"in\":64,\"out\":1,\"hash_ids\":[1]}]}\n"
 	 "{\"id\":\"t\",\"hash_id_scope\":\"local\",\"requests\":[]}\n", {{0, 64, 1, 1}}, KV_FAULT_EMPTY_SESSION, 1},
+	{NULL, "kv-cache-tester",
+	 "{\"id\":\"s\",\"hash_id_scope\":\"local\",\"requests\":[{\"t\":0,\"in\":64,\"out\":1,\"hash_ids\":[1]},"
+	 "{\"t\":1,\"type\":\"subagent\",\"requests\":[]}]}\n", {{0, 64, 1, 1}}, KV_FAULT_EMPTY_SESSION, 1},
 	{NULL, "servegen-offline",
 	 "{\"request_id\": 0, \"type\": \"text\", \"input_length\": 17, \"hash_ids\": [0, 1], \"img_ids\": []}\n"
 	 "{\"request_id\": 1, \"type\": \"text\", \"input_length\": 5, \"output_length\": 2, \"duration\": 30}\n",
@@ -276,6 +279,8 @@ static const struct {
 	 "{\"session_id\":\"s\",\"a\":1,\"turns\":[{\"b\":1,\"llm_calls\":[" CALL("10", 1, 8, 1, 0, 200) "]}]}\n",
 	 2},
 	{"aiperf", "{\"input_length\":9,\"extra\":{}}\n", 1},
+	{"ragpulse,tables=.",
+	 "{\"timestamp\":\"1\",\"input_length\":5,\"output_length\":1,\"hash_ids\":{\"more\":[]},\"a\":1}\n", 2},
 	{"tracelab", "session_id,round_idx,prefix_len,input_len,output_len,more\n0,0,0,5,1,1\n", 1},
 };
 
@@ -331,6 +336,28 @@ static const struct bad {
 	 ":1: cached: 9 of prompt 8; allowed: at most these"},
 	{"copilot", "{\"session_id\":\"s\",\"turns\":[{\"llm_calls\":[{\"timestamp\":5}]}]}\n",
 	 ":1: timestamp: not a date in quotes"},
+	{"copilot", "{\"session_id\":\"s\",\"turns\":{}}\n", ":1: turns: is no list"},
+	{"copilot", "{\"session_id\":\"s\",\"turns\":[{\"llm_calls\":\"\"}]}\n", ":1: llm_calls: is no list"},
+	{"copilot", "{\"session_id\":\"s\",\"turns\":[{\"llm_calls\":[" CALL("10", 1, 8, 1, 0, "500") "]}]}\n",
+	 ":1: status_code: is no whole number"},
+	{"aibrix", "{\"timestamp\":-1,\"requests\":[]}\n", ":1: timestamp: '-1' is negative"},
+	{"llmservingsim-sessions", "{\"arrival_time_ns\":1,\"sub_requests\":{}}\n", ":1: sub_requests: is no list"},
+	{"llmservingsim",
+	 "{\"input_toks\":1,\"output_toks\":1,\"arrival_time_ns\":5}\n{\"input_toks\":1,\"output_toks\":1}\n",
+	 ":2: arrival_time_ns: is missing, and every row needs it as the first has it"},
+	/* Without this the second would arrive 56 years after the first, on the other clock. */
+	{"llmservingsim",
+	 "{\"input_toks\":1,\"output_toks\":1,\"arrival_time\":1777142838.3,\"queued_ts\":479748.3}\n"
+	 "{\"input_toks\":1,\"output_toks\":1,\"arrival_time\":1777142838.6}\n",
+	 ":2: queued_ts: is missing, and every row needs it as the first has it"},
+	{"vidur", "arrived_at,num_prefill_tokens,num_decode_tokens\n1,5,1\n,5,1\n",
+	 ":3: arrived_at: is empty, and every row needs it"},
+	{"kv-cache-tester", "{\"id\":\"s\",\"hash_id_scope\":\"galactic\",\"requests\":[]}",
+	 ":1: hash_id_scope: is neither; allowed: \"local\" or \"global\""},
+	{"kv-cache-tester",
+	 "{\"id\":\"s\",\"hash_id_scope\":\"global\",\"requests\":[]}\n"
+	 "{\"id\":\"t\",\"block_size\":16,\"hash_id_scope\":\"global\",\"requests\":[]}\n",
+	 ":2: block_size: 16, but global ids stood for 64 tokens before; allowed: one size"},
 	{"mooncake", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[9223372036854775808]}\n",
 	 ":1: column 81: too big integer near '9223372036854775808'; allowed: up to 9223372036854775807, and block ids above "
 	 "that as text in quotes"},
@@ -386,6 +413,9 @@ static const struct bad {
 	{"ragpulse,tables=.",
 	 "{\"timestamp\":\"1\",\"input_length\":5,\"output_length\":1,\"hash_ids\":{\"history\":[1]}}\n",
 	 ":1: hash_ids: a chunk of history has no length; allowed: ids of a table with history_id and token_length"},
+	{"ragpulse,tables=.",
+	 "{\"timestamp\":\"1\",\"input_length\":5,\"output_length\":1,\"hash_ids\":{\"history\":\"7\"}}\n",
+	 ":1: hash_ids: history is no list; allowed: a list of chunk ids"},
 	{"ragpulse,tables=.", "{\"timestamp\":1,\"input_length\":5,\"output_length\":1,\"hash_ids\":{}}\n",
 	 ":1: timestamp: not seconds in quotes"},
 	{"azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.0099301234,1,5\n", ":2: TIMESTAMP: "},
@@ -468,6 +498,36 @@ START_TEST(sub_agents_run_beside_and_are_waited_for_if_they_had_ended)
 		source->ended(source, request.index, KV_END_FINISHED, request.arrival + KV_SECOND / 10, NULL, false);
 	}
 	kv_trace_close(trace);
+}
+END_TEST
+
+/* As far as their ids agree, and no further: 128 tokens of the first and third, none of the second. */
+START_TEST(sessions_of_global_ids_share_what_their_ids_say)
+{
+	static const char text[] =
+		"{\"id\":\"a\",\"hash_id_scope\":\"global\",\"requests\":[{\"t\":0,\"in\":128,\"out\":1,\"hash_ids\":[1,2]}]}\n"
+		"{\"id\":\"b\",\"hash_id_scope\":\"global\",\"requests\":[{\"t\":1,\"in\":128,\"out\":1,\"hash_ids\":[5,6]}]}\n"
+		"{\"id\":\"c\",\"hash_id_scope\":\"global\",\"requests\":[{\"t\":2,\"in\":192,\"out\":1,\"hash_ids\":[1,2,3]}]}\n";
+	char path[KV_PATH_SIZE];
+	struct kv_trace_options options;
+	struct kv_request request;
+	struct kv_source *source;
+	struct kv_error err = {0};
+	struct kv_trace *trace;
+	uint64_t stream[3];
+
+	kv_trace_options_init(&options);
+	trace = kv_trace_open(kv_write_file(path, text, sizeof text - 1), &options, &err);
+	unlink(path);
+	ck_assert_msg(trace != NULL, "%s", err.text);
+	source = kv_trace_source(trace);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_msg(source->next(source, &request, &err) == 1, "%s", err.text);
+		stream[i] = request.prompt[0].stream;
+	}
+	kv_trace_close(trace);
+	ck_assert_uint_eq(stream[0], stream[2]);
+	ck_assert_uint_ne(stream[0], stream[1]);
 }
 END_TEST
 
@@ -721,6 +781,7 @@ int main(void)
 	tcase_add_loop_test(tc, each_rule_that_is_broken_is_told, 0, COUNT(bads));
 	tcase_add_loop_test(tc, parameters_of_formats_are_checked, 0, 5);
 	tcase_add_test(tc, sub_agents_run_beside_and_are_waited_for_if_they_had_ended);
+	tcase_add_test(tc, sessions_of_global_ids_share_what_their_ids_say);
 	tcase_add_test(tc, a_folder_of_sessions_is_one_trace_in_order_of_names);
 	tcase_add_loop_test(tc, a_broken_file_among_sessions_is_told, 0, BROKEN_FILES);
 	tcase_add_test(tc, broken_files_among_sessions_can_be_skipped);

@@ -25,6 +25,15 @@ static const struct kv_field output_field = {
 static const char *const line_keys[] = {"timestamp", "requests", NULL};
 static const char *const request_keys[] = {"prompt", "prompt_length", "output_length", "session_id", NULL};
 
+/* A moment without requests gives no row, unless it is none. */
+static int take_silence(struct aibrix *self, const json_t *object, uint64_t line)
+{
+	struct kv_row *row = kv_trace_begin(self->trace, line);
+
+	kv_field_read_member(&time_field, row, object);
+	return row->faulty ? kv_trace_accept(self->trace) : 0;
+}
+
 static int expand(void *owner, const json_t *object, uint64_t line)
 {
 	struct aibrix *self = owner;
@@ -42,7 +51,7 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 			return -1;
 	}
 	if (json_is_array(requests))
-		return 0;
+		return json_array_size(requests) > 0 ? 0 : take_silence(self, object, line);
 	return kv_trace_leave_out(self->trace, line, KV_FAULT_MISSING,
 	                          "requests: not a list; allowed: {\"timestamp\": ms, \"requests\": [...]}");
 }

@@ -76,6 +76,7 @@ static const char *const call_keys[] = {
 static int take_call(struct copilot *self, struct kv_session *session, const json_t *call, uint64_t line)
 {
 	struct kv_row *row = kv_trace_begin(self->trace, line);
+	const json_t *status = json_object_get(call, "status_code");
 	uint32_t cached = 0;
 	kv_time duration;
 
@@ -83,8 +84,10 @@ static int take_call(struct copilot *self, struct kv_session *session, const jso
 	read_start(row, call);
 	duration = read_duration(row, call);
 	read_tokens(row, json_object_get(call, "tokens"), &cached);
-	if (json_integer_value(json_object_get(call, "status_code")) >= 400)
+	if (json_is_integer(status) && json_integer_value(status) >= 400)
 		kv_row_excuse(row, KV_FAULT_FAILED);
+	else if (status != NULL && !json_is_null(status) && !json_is_integer(status))
+		kv_row_fault(row, KV_FAULT_NUMBER, "status_code: is no whole number; allowed: that of HTTP, such as 200");
 	if (!row->faulty) {
 		if (session->rounds > 0 && row->arrival > session->last_end)
 			row->think = row->arrival - session->last_end;
@@ -105,6 +108,10 @@ static int take_turns(struct copilot *self, struct kv_session *session, const js
 		const json_t *calls = json_object_get(json_array_get(turns, t), "llm_calls");
 
 		kv_trace_unknown_members(self->trace, json_array_get(turns, t), turn_keys);
+		if (!json_is_array(calls) && kv_trace_leave_out(self->trace, line, KV_FAULT_SYNTAX,
+		                                                "llm_calls: is no list; allowed: the calls of a turn"))
+			return -1;
+		*any |= !json_is_array(calls);
 		for (size_t i = 0; i < json_array_size(calls); i++) {
 			*any = true;
 			if (take_call(self, session, json_array_get(calls, i), line) != 0)
@@ -118,18 +125,22 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 {
 	struct copilot *self = owner;
 	const json_t *id = json_object_get(object, "session_id");
+	const json_t *turns = json_object_get(object, "turns");
 	struct kv_session *session;
 	bool any = false;
 
 	if (!json_is_string(id))
 		return kv_trace_leave_out(self->trace, line, KV_FAULT_MISSING,
 		                          "session_id: not a string; allowed: text in quotes");
+	if (!json_is_array(turns))
+		return kv_trace_leave_out(self->trace, line, KV_FAULT_SYNTAX,
+		                          "turns: is no list; allowed: the turns of a session");
 	kv_trace_unknown_members(self->trace, object, session_keys);
 	session = kv_sessions_find(&self->sessions, json_string_value(id), json_string_length(id));
 	if (session->rounds > 0)
 		return kv_trace_leave_out(self->trace, line, KV_FAULT_DUPLICATE_ID,
 		                 "session_id: is that of an earlier session too; allowed: unique ids");
-	if (take_turns(self, session, json_object_get(object, "turns"), line, &any) != 0)
+	if (take_turns(self, session, turns, line, &any) != 0)
 		return -1;
 	return any ? 0 : kv_trace_leave_out(self->trace, line, KV_FAULT_EMPTY_SESSION, NULL);
 }

@@ -44,7 +44,7 @@ struct thread {
 };
 
 struct session {
-	struct kv_chains chains;
+	struct kv_chains *chains;
 	const char *id;
 	kv_time start;        /* on the trace's clock */
 	uint64_t line;
@@ -56,6 +56,7 @@ struct tester {
 	const struct tester_params *params;
 	struct kv_ids sessions;
 	uint64_t session_count;
+	struct kv_chains shared;   /* of sessions whose ids are global; block 0 until there is one */
 };
 
 static const struct kv_field prompt_field = {
@@ -111,7 +112,7 @@ static kv_time read_start(struct kv_row *row, const json_t *entry)
 
 static void add_ids(const struct tester *self, struct session *session, struct kv_row *row, const json_t *ids)
 {
-	uint32_t left = row->prompt_tokens, block = session->chains.block;
+	uint32_t left = row->prompt_tokens, block = session->chains->block;
 	size_t count = json_array_size(ids);
 	uint64_t wanted = self->params->last == KV_LAST_CEIL ? kv_ceil_div(left, block) : left / block;
 	struct kv_chain_walk walk = {0};
@@ -138,7 +139,7 @@ static void add_ids(const struct tester *self, struct session *session, struct k
 			             "hash_ids: entry %zu is no id; allowed: " KV_BLOCK_ID_ALLOWED, i);
 			return;
 		}
-		if (!kv_chains_append(&session->chains, &walk, row, id, tokens)) {
+		if (!kv_chains_append(session->chains, &walk, row, id, tokens)) {
 			kv_row_fault(row, KV_FAULT_HASH_IDS,
 			             "hash_ids: entry %zu, id %" PRIu64 ", stood behind another id before; allowed: ids "
 			             "of a block and everything before it",
@@ -240,6 +241,8 @@ static int take_subagent(struct tester *self, struct session *session, struct th
 		kv_row_fault(row, KV_FAULT_SYNTAX, "requests: not a list; allowed: the requests of a sub-agent");
 	if (row->faulty)
 		return kv_trace_accept(self->trace);
+	if (json_array_size(requests) == 0)
+		return kv_trace_leave_out(self->trace, session->line, KV_FAULT_EMPTY_SESSION, NULL);
 	status = take_thread(self, session, &thread, requests, depth + 1);
 	if (status == 0 && thread.started) {
 		parent->joins =
@@ -280,6 +283,22 @@ static int take_thread(struct tester *self, struct session *session, struct thre
 
 /* --- sessions ----------------------------------------------------------------------------------------------------- */
 
+enum { BLOCK_SIZE = 64 };
+
+static uint32_t block_size(const json_t *document)
+{
+	const json_t *block = json_object_get(document, "block_size");
+
+	return block != NULL ? (uint32_t)json_integer_value(block) : BLOCK_SIZE;
+}
+
+static bool has_scope(const json_t *document, const char *name)
+{
+	const char *scope = json_string_value(json_object_get(document, "hash_id_scope"));
+
+	return scope != NULL && strcmp(scope, name) == 0;
+}
+
 /* Marks the row if the document is no session. */
 static void check_session(struct tester *self, struct kv_row *row, const json_t *document)
 {
@@ -291,6 +310,14 @@ static void check_session(struct tester *self, struct kv_row *row, const json_t 
 	else if (block != NULL && (!json_is_integer(block) || json_integer_value(block) < 1 ||
 	                           json_integer_value(block) > KV_TOKENS_MAX))
 		kv_row_fault(row, KV_FAULT_NUMBER, "block_size: is no whole number above 0");
+	else if (has_member(document, "hash_id_scope") && !has_scope(document, "local") &&
+	         !has_scope(document, "global"))
+		kv_row_fault(row, KV_FAULT_SYNTAX, "hash_id_scope: is neither; allowed: \"local\" or \"global\"");
+	else if (has_scope(document, "global") && self->shared.block != 0 &&
+	         self->shared.block != block_size(document))
+		kv_row_fault(row, KV_FAULT_HASH_IDS,
+		             "block_size: %" PRIu32 ", but global ids stood for %" PRIu32 " tokens before; allowed: "
+		             "one size", block_size(document), self->shared.block);
 	else if (!json_is_array(json_object_get(document, "requests")))
 		kv_row_fault(row, KV_FAULT_SYNTAX,
 		             "requests: is no list; allowed: a session with an id and a list of requests");
@@ -301,15 +328,28 @@ static void check_session(struct tester *self, struct kv_row *row, const json_t 
 		             json_string_value(id));
 }
 
+static int take_session(struct tester *self, struct session *session, const json_t *document)
+{
+	const json_t *requests = json_object_get(document, "requests");
+	uint64_t uneven = session->chains->uneven;
+	struct thread thread = {0};
+	int status;
+
+	if (json_array_size(requests) == 0)
+		return kv_trace_leave_out(self->trace, session->line, KV_FAULT_EMPTY_SESSION, NULL);
+	status = take_thread(self, session, &thread, requests, 0);
+	free(thread.joins);
+	kv_trace_uneven_blocks(self->trace, session->chains->uneven - uneven);
+	return status;
+}
+
+/* Local ids are told apart by the session's own; global ones, of whatever session, are of one scope. */
 static int expand(void *owner, json_t *document, uint64_t line)
 {
 	struct tester *self = owner;
-	const json_t *block = json_object_get(document, "block_size");
-	const json_t *scope = json_object_get(document, "hash_id_scope");
-	struct session session = {.line = line};
-	struct thread thread = {0};
+	struct kv_chains local;
+	struct session session = {.line = line, .chains = &local};
 	struct kv_row *row = kv_trace_begin(self->trace, line);
-	uint64_t key = 0;
 	int status;
 
 	check_session(self, row, document);
@@ -318,15 +358,13 @@ static int expand(void *owner, json_t *document, uint64_t line)
 	kv_trace_unknown_members(self->trace, document, session_keys);
 	session.id = json_string_value(json_object_get(document, "id"));
 	session.start = (kv_time)self->session_count++ * self->params->stagger;
-	if (!json_is_string(scope) || strcmp(json_string_value(scope), "global") != 0)
-		key = kv_name_hash(session.id, (uint32_t)strlen(session.id));
-	kv_chains_init(&session.chains, key, block != NULL ? (uint32_t)json_integer_value(block) : 64);
-	status = take_thread(self, &session, &thread, json_object_get(document, "requests"), 0);
-	if (status == 0 && session.requests == 0)
-		status = kv_trace_leave_out(self->trace, line, KV_FAULT_EMPTY_SESSION, NULL);
-	free(thread.joins);
-	kv_trace_uneven_blocks(self->trace, session.chains.uneven);
-	kv_chains_fini(&session.chains);
+	kv_chains_init(&local, kv_name_hash(session.id, (uint32_t)strlen(session.id)), block_size(document));
+	if (has_scope(document, "global")) {
+		session.chains = &self->shared;
+		self->shared.block = local.block;
+	}
+	status = take_session(self, &session, document);
+	kv_chains_fini(&local);
 	return status;
 }
 
@@ -334,6 +372,7 @@ static void close_tester(void *owner)
 {
 	struct tester *self = owner;
 
+	kv_chains_fini(&self->shared);
 	kv_ids_fini(&self->sessions);
 	free(self);
 }
@@ -382,10 +421,11 @@ const struct kv_format kv_format_kv_cache_tester = {
 	         "think_time counts from an earlier answer, and is cut to the recorded time between the two requests. "
 	         "A sub-agent starts as long after the answer before it as recorded, runs beside, and is waited for if "
 	         "it had ended when the next request began. With --open-loop all arrive at their recorded times. Ids "
-	         "hold inside a session only; there are floor(in / block) of them (last=ceil for releases that round "
-	         "up), the rest of a prompt is unique. Requests are whole: earlier "
-	         "turns are inside. An output of 0 is kept. A session without requests is left out and counted as "
-	         "empty_session.",
+	         "hold inside a session, or in all of them where hash_id_scope is global; there are floor(in / block) "
+	         "of them (last=ceil for releases that round up), the rest of a prompt is unique. block_size is 64 "
+	         "where a session does not say. Requests are whole: earlier turns are inside. An output of 0 is kept. A "
+	         "session or sub-agent without requests is left out and counted as empty_session. With --skip-bad-rows "
+	         "a file that cannot be read as sessions is one unusable row.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_tester,

@@ -23,17 +23,20 @@ struct llmservingsim_params {
 
 enum clock { CLOCK_QUEUED, CLOCK_ARRIVAL };
 
+static const char queued_key[] = "queued_ts", nanoseconds_key[] = "arrival_time_ns", seconds_key[] = "arrival_time";
+
 struct llmservingsim {
 	const struct llmservingsim_params *params;
 	/* Of the row at hand; NULL = it has none. */
 	const json_t *ids, *tokens;
 	kv_time queued;
+	const char *clock;    /* the key that arrivals are taken from, of all rows as of the first; NULL = none */
 };
 
 static void read_queued(void *owner, struct kv_row *row, const json_t *value)
 {
 	static const struct kv_field field = {
-		.name = "queued_ts", .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, retrieval)
+		.name = queued_key, .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, retrieval)
 	};
 	struct llmservingsim *self = owner;
 
@@ -123,8 +126,11 @@ static void finish(void *owner, struct kv_row *row)
 {
 	struct llmservingsim *self = owner;
 
-	if (self->queued != KV_TIME_NONE && self->params->clock == CLOCK_QUEUED)
+	if (self->clock == queued_key)
 		row->arrival = self->queued;
+	if (self->clock != NULL && row->arrival == KV_TIME_NONE)
+		kv_row_fault(row, KV_FAULT_MISSING, "%s: is missing, and every row needs it as the first has it",
+		             self->clock);
 	row->named = self->ids != NULL || self->tokens != NULL;
 	if (self->ids != NULL)
 		add_ids(self, row);
@@ -137,9 +143,9 @@ static const struct kv_field fields[] = {
 	 .required = true},
 	{.name = "output_toks", .type = KV_FIELD_TOKENS, .offset = offsetof(struct kv_row, output_tokens),
 	 .required = true},
-	{.name = "arrival_time_ns", .type = KV_FIELD_TIME, .digits = 0, .offset = offsetof(struct kv_row, arrival)},
-	{.name = "arrival_time", .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, arrival)},
-	{.name = "queued_ts", .read_json = read_queued},
+	{.name = nanoseconds_key, .type = KV_FIELD_TIME, .digits = 0, .offset = offsetof(struct kv_row, arrival)},
+	{.name = seconds_key, .type = KV_FIELD_TIME, .digits = 9, .offset = offsetof(struct kv_row, arrival)},
+	{.name = queued_key, .read_json = read_queued},
 	{.name = "request_id", .type = KV_FIELD_NAME, .offset = offsetof(struct kv_row, id)},
 	{.name = "prompt_full_block_ids", .read_json = keep_ids},
 	{.name = "later_full_block_ids", .type = KV_FIELD_IGNORED},
@@ -174,6 +180,15 @@ static bool has_key(const struct kv_sniff *sniff, const char *name)
 
 static const char *const keys[] = {"input_toks", "output_toks", "arrival_time_ns", NULL};
 
+static const char *find_clock(const struct kv_sniff *sniff, uint32_t clock)
+{
+	if (has_key(sniff, queued_key) && clock == CLOCK_QUEUED)
+		return queued_key;
+	if (has_key(sniff, nanoseconds_key))
+		return nanoseconds_key;
+	return has_key(sniff, seconds_key) ? seconds_key : NULL;
+}
+
 static bool detect(const struct kv_sniff *sniff)
 {
 	return has_key(sniff, "input_toks") && has_key(sniff, "output_toks") &&
@@ -188,7 +203,8 @@ static struct kv_reader *open_llmservingsim(struct kv_trace *trace, const struct
 
 	(void)err;
 	self->params = values;
-	if (!has_key(sniff, "arrival_time_ns"))
+	self->clock = find_clock(sniff, self->params->clock);
+	if (self->clock != nanoseconds_key)
 		flags |= KV_TRACE_CLOCK_FROM_FIRST;
 	if (has_key(sniff, "prompt_full_block_ids") || has_key(sniff, "input_tok_ids"))
 		flags |= KV_TRACE_PREFIX_IDENTITY;
@@ -201,7 +217,8 @@ const struct kv_format kv_format_llmservingsim = {
 	.summary = "LLMServingSim JSON lines: its workloads, and requests of measured vLLM runs",
 	.rules = "arrival_time_ns is in nanoseconds from the start. Measured requests have arrival_time (seconds "
 	         "since 1970) and queued_ts (another clock): the arrival is queued_ts unless clock=arrival, counted "
-	         "from the first. prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and "
+	         "from the first. Every row needs the time that the first one has; where that has none, all are there at 0. "
+	         "prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and "
 	         "everything before them; else input_tok_ids, the tokens themselves, are hashed in such blocks "
 	         "(block=N for others). The rest of a prompt is unique. What requests generate is not named in later "
 	         "prompts.",

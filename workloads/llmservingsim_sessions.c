@@ -111,6 +111,9 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 	if (requests == NULL)
 		return take_request(self, session, object, object, line);
 	kv_trace_unknown_members(self->trace, object, session_keys);
+	if (!json_is_array(requests))
+		return kv_trace_leave_out(self->trace, line, KV_FAULT_SYNTAX,
+		                          "sub_requests: is no list; allowed: the requests of a session");
 	if (json_array_size(requests) == 0)
 		return kv_trace_leave_out(self->trace, line, KV_FAULT_EMPTY_SESSION, NULL);
 	for (size_t i = 0; i < json_array_size(requests) && status == 0; i++)

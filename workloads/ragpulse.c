@@ -35,6 +35,7 @@ static const struct {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 struct ragpulse {
+	struct kv_trace *trace;
 	struct kv_ids lengths[KINDS];   /* id + 1 to tokens */
 	const json_t *chunks;           /* of the row at hand */
 };
@@ -151,7 +152,13 @@ static void read_timestamp(void *owner, struct kv_row *row, const json_t *value)
 
 static void keep_chunks(void *owner, struct kv_row *row, const json_t *value)
 {
-	((struct ragpulse *)owner)->chunks = value;
+	static const char *const known[] = {
+		"sys_prompt", "passages_ids", "history", "web_search", "user_input", NULL
+	};
+	struct ragpulse *self = owner;
+
+	self->chunks = value;
+	kv_trace_unknown_members(self->trace, value, known);
 	if (!json_is_object(value))
 		kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: not an object; allowed: lists of chunk ids by kind");
 }
@@ -190,6 +197,9 @@ static void finish(void *owner, struct kv_row *row)
 	for (int kind = 0; kind < KINDS; kind++) {
 		const json_t *list = json_object_get(self->chunks, kinds[kind].key);
 
+		if (list != NULL && !json_is_null(list) && !json_is_array(list))
+			kv_row_fault(row, KV_FAULT_HASH_IDS, "hash_ids: %s is no list; allowed: a list of chunk ids",
+			             kinds[kind].key);
 		for (size_t i = 0; i < json_array_size(list); i++)
 			add_chunk(self, row, kind, json_array_get(list, i), &sum);
 	}
@@ -243,6 +253,7 @@ static struct kv_reader *open_ragpulse(struct kv_trace *trace, const struct kv_s
 	struct ragpulse *self = kv_calloc(1, sizeof *self);
 
 	(void)sniff;
+	self->trace = trace;
 	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY);
 	if (read_tables_near(self, kv_input_name(kv_trace_input(trace)), params_given->tables, err) != 0) {
 		close_ragpulse(self);

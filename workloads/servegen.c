@@ -51,7 +51,7 @@ struct servegen {
 	gsl_rng *gaps, *prompts, *outputs;
 	/* of the window at hand */
 	double rate, shape;
-	bool weibull;
+	bool has_pattern, weibull;
 	double *gap;
 	size_t gap_capacity;
 };
@@ -252,27 +252,28 @@ static int expand(void *owner, struct kv_row *row)
 	return status;
 }
 
-static double read_number(struct kv_row *row, const char *field, const char *text)
+/* strtod alone would take hexadecimal, nan and inf. */
+static double read_number(struct kv_row *row, const char *field, const char *text, size_t length)
 {
-	char *end;
-	double value = strtod(text, &end);
+	int64_t ignored;
 
-	if (end == text || *end != '\0' || !(value >= 0) || isinf(value))
+	if (kv_number_parse(text, length, 9, INT64_MAX, &ignored) != KV_NUMBER_OK)
 		kv_row_fault(row, KV_FAULT_NUMBER, "%s: '%.40s' is no number from 0 on", field, text);
-	return value;
+	return strtod(text, NULL);
 }
 
 static void read_rate(void *owner, struct kv_row *row, const char *text, size_t length)
 {
-	(void)length;
-	((struct servegen *)owner)->rate = read_number(row, "rate", text);
+	((struct servegen *)owner)->rate = read_number(row, "rate", text, length);
 }
 
 static void read_pattern(void *owner, struct kv_row *row, const char *text, size_t length)
 {
-	(void)length;
-	((struct servegen *)owner)->weibull = strcmp(text, "Weibull") == 0;
-	if (strcmp(text, "Weibull") != 0 && strcmp(text, "Gamma") != 0)
+	struct servegen *self = owner;
+
+	self->has_pattern = true;
+	self->weibull = strcmp(text, "Weibull") == 0;
+	if (kv_row_check_text(row, "pattern", text, length) && !self->weibull && strcmp(text, "Gamma") != 0)
 		kv_row_fault(row, KV_FAULT_SYNTAX, "pattern: '%.40s'; allowed: Gamma, Weibull or nothing", text);
 }
 
@@ -280,13 +281,20 @@ static void read_shape(void *owner, struct kv_row *row, const char *text, size_t
 {
 	struct servegen *self = owner;
 
-	(void)length;
-	self->shape = read_number(row, "shape", text);
+	self->shape = read_number(row, "shape", text, length);
 	if (self->rate > RATE_MAX)
 		kv_row_fault(row, KV_FAULT_RANGE, "rate: %g; allowed: at most %d requests a second", self->rate,
 		             RATE_MAX);
+	else if (self->rate > 0 && !self->has_pattern)
+		kv_row_fault(row, KV_FAULT_MISSING, "pattern: is empty where the rate is %g; allowed: Gamma, Weibull",
+		             self->rate);
 	else if (self->rate > 0 && (self->shape < SHAPE_MIN || self->shape > SHAPE_MAX))
 		kv_row_fault(row, KV_FAULT_RANGE, "shape: %g; allowed: %g to %g", self->shape, SHAPE_MIN, SHAPE_MAX);
+}
+
+static void begin(void *owner)
+{
+	((struct servegen *)owner)->has_pattern = false;
 }
 
 static void close_servegen(void *owner)
@@ -317,7 +325,9 @@ static const struct kv_field fields[] = {
 	{0}
 };
 
-static const struct kv_table table = {.fields = fields, .positional = true, .expand = expand, .close = close_servegen};
+static const struct kv_table table = {
+	.fields = fields, .positional = true, .begin = begin, .expand = expand, .close = close_servegen
+};
 
 static const struct kv_param params[] = {
 	{"lengths", KV_PARAM_TEXT, offsetof(struct servegen_params, lengths), 0, 0, "", "",
@@ -364,7 +374,7 @@ const struct kv_format kv_format_servegen = {
 	.name = "servegen",
 	.summary = "a ServeGen client: requests are drawn from its rates, gaps and lengths, no prefix identity",
 	.rules = "Rows are windows of 600 s: start, rate, CV, Gamma or Weibull, shape, scale. A window has rate times "
-	         "600 requests; their gaps are drawn with the run's seed from the distribution of that shape and "
+	         "600 requests, none where the rate is 0, and then needs no pattern; their gaps are drawn with the run's seed from the distribution of that shape and "
 	         "stretched to fill the window. Lengths come from ...-dataset.json beside ...-trace.csv: the last six "
 	         "hours that have any. Prompt and output are drawn independently; images, audio and video add their "
 	         "tokens to the prompt. Prompts of 0 tokens are left out and counted as zero_prompt.",

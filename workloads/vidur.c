@@ -19,6 +19,7 @@ struct vidur_params {
 struct vidur {
 	struct kv_trace *trace;
 	const struct vidur_params *params;
+	bool timed;          /* there is a column of times: then every row has one */
 };
 
 /* Segments are a block each here; the last one is cut to the prompt's length at the end of the row. */
@@ -46,6 +47,9 @@ static void finish(void *owner, struct kv_row *row)
 	const struct vidur *self = owner;
 	uint64_t wanted = kv_ceil_div(row->prompt_tokens, self->params->block);
 
+	if (self->timed && row->arrival == KV_TIME_NONE)
+		kv_row_fault(row, KV_FAULT_MISSING, "arrived_at: is empty, and every row needs it where there is such a "
+		             "column");
 	if (!row->named || wanted == 0)
 		return;
 	if (row->segment_count != wanted)
@@ -62,9 +66,13 @@ static int check_header(void *owner, const struct kv_field *const *columns, size
 	struct vidur *self = owner;
 
 	(void)err;
-	for (size_t i = 0; i < count; i++)
-		if (columns[i] != NULL && columns[i]->read_text == read_ids)
+	for (size_t i = 0; i < count; i++) {
+		if (columns[i] == NULL)
+			continue;
+		if (columns[i]->read_text == read_ids)
 			kv_trace_declare(self->trace, KV_TRACE_PREFIX_IDENTITY);
+		self->timed |= columns[i]->type == KV_FIELD_TIME;
+	}
 	return 0;
 }
 
@@ -111,10 +119,10 @@ static struct kv_reader *open_vidur(struct kv_trace *trace, const struct kv_snif
 const struct kv_format kv_format_vidur = {
 	.name = "vidur",
 	.summary = "Vidur, Sarathi, vAttention and Frontier CSV: lengths, with or without times and block ids",
-	.rules = "arrived_at is in seconds; its float noise is rounded to nanoseconds. Files without it are batches: "
+	.rules = "arrived_at is in seconds; its float noise is rounded to nanoseconds. Files without that column are batches: "
 	         "all requests are there at 0 (give --request-rate to spread them). Counts may be written as floats "
 	         "(7564.0). Nothing is clipped. block_hash_ids, if there, are global ids of `block` tokens, the last "
-	         "one for the rest.",
+	         "one for the rest; rows without any are unique prompts.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_vidur,
