@@ -249,9 +249,11 @@ static int await(struct kv_trace *trace)
 	return 0;
 }
 
+/* The reader gets its row back as it was. */
 static int pass_to_tap(struct kv_trace *trace)
 {
 	struct kv_row *row = &trace->row;
+	kv_time recorded = row->arrival;
 	int status = 0;
 
 	if (!trace->tap_begun && trace->tap->begin != NULL)
@@ -268,6 +270,7 @@ static int pass_to_tap(struct kv_trace *trace)
 		                       "whose first row is its earliest (sort it by time)");
 	else if (status == 0)
 		status = trace->tap->row(trace->tap, row, &trace->error);
+	row->arrival = recorded;
 	trace->stopped = status != 0;
 	return status;
 }

@@ -57,6 +57,14 @@ cat >"$scratch/bench.json" <<END
 {"duration": 2, "input_lens": [100, 200], "output_lens": [10, 20], "start_times": [1.5, 1]}
 END
 same 'results of vllm bench one after the other, on two clocks' "$scratch/bench.json"
+call() {
+	printf '{"timestamp": "2026-05-01T10:00:%sZ", "duration_ms": %s, "tokens": {"prompt": %s, "completion": 8, "cached": %s}}' "$@"
+}
+printf '{"session_id": "s", "turns": [{"llm_calls": [%s, %s]}]}\n{"session_id": "t", "turns": [{"llm_calls": [%s]}]}\n' \
+	"$(call 10 2000 100 0)" "$(call 13.500 1000 120 104)" "$(call 40 10 50 0)" >"$scratch/copilot.jsonl"
+same 'Copilot sessions, whose times are dates' "$scratch/copilot.jsonl"
+grep -q '^3.5,s:1,.*,s:0,1.5$' "$scratch/native.csv"
+report $? 'a call after another comes as long after the answer as recorded'
 same 'Mooncake' "$traces/mooncake/synthetic_trace.jsonl"
 same 'Azure' "$traces/azure2023/azure2023_code.last20_no_final_newline.csv"
 same 'BurstGPT, rows left out' "$traces/burstgpt/burstgpt_1.first400.csv"
