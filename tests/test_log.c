@@ -210,6 +210,61 @@ static const struct {
 	/* eight sequences with cells of their own: DeepSeek-Coder-V2-Lite, 27 layers x 16 heads x (192 + 128) x 2,048 x 8 */
 	{"print_info: n_embd_k_gqa     = 3072\nllama_kv_cache: size = 4320.00 MiB (  2048 cells,  27 layers,\n 8/8 seqs), K (f16): "
 	 "2592.00 MiB, V (f16): 1728.00 MiB\n", NULL, NULL, 0, 2, 0, 0, "layers x cells x width"},
+	/* #13061: the other rank has 1.2 GiB less; #13596; #17122 */
+	{"(VllmWorkerProcess pid=1786) Loading model weights took 13.9476 GB\nmodel weights take 13.95GiB; non_torch_memory takes 0.25GiB; "
+	 "PyTorch activation peak memory takes 0.19GiB; the rest of the memory reserved for KV Cache is 8.69GiB.\nThe model's max seq len "
+	 "(131072) is larger than the maximum number of tokens that can be stored in KV cache (81536).", "qwen2.5-14b", NULL, 2, 2, 1, 0,
+	 "5096 blocks x 1572864 bytes: blocks are the minimum over ranks"},
+	{"# GPU blocks: 127626\nMaximum concurrency for 2048 tokens per request: 997.08x\nGPU KV cache size: 2,042,016 tokens\n"
+	 "Maximum concurrency for 2,048 tokens per request: 997.08x\n", NULL, NULL, 0, 2, 0, 0, "blocks x 16"},
+	{"Model loading took 14.9889 GiB and 3.652170 seconds\nGPU KV cache size: 158,656 tokens\nMaximum concurrency for 32,768 tokens "
+	 "per request: 4.84x\n", "llama-3.1-8b", NULL, 0, 3, 0, 0, "9916 blocks / 2048 of one request"},
+	/* #16118: chunked layers held whole contexts then; #14447: DeepSeek-R1 in AWQ over 16 ranks */
+	{"models's max seq len (1048576), (24.00 GiB KV cache is needed, which is larger than the available KV cache memory (9.97 GiB).",
+	 "llama-4-scout", NULL, 8, 1, 1, 0, "the hybrid manager is off"},
+	{"(VllmWorkerProcess pid=507) the current vLLM instance can use total_gpu_memory (23.58GiB) x gpu_memory_utilization (0.99) = "
+	 "23.35GiB\n(VllmWorkerProcess pid=507) model weights take 21.21GiB; non_torch_memory takes 0.20GiB; PyTorch activation peak memory "
+	 "takes 0.37GiB; the rest of the memory reserved for KV Cache is 1.57GiB.\n", "deepseek-v3", NULL, 16, 3, 1, 0, "4 bits (AWQ)"},
+	/* four stages of 20 layers, 29.00 GiB / (20 x 4,096 x 16 bytes) = 23,756 blocks */
+	{"LLM engine (v0.15.0) with config: model='m', tensor_parallel_size=1, pipeline_parallel_size=4,\n(Worker_PP0 pid=10) Available KV "
+	 "cache memory: 30.00 GiB\n(Worker_PP3 pid=13) Available KV cache memory: 29.00 GiB\n(Worker_PP1 pid=11) Available KV cache memory: "
+	 "30.50 GiB\nGPU KV cache size: 380,096 tokens\n", "llama-3.1-70b", NULL, 0, 2, 0, 0, "23756 blocks x 1310720 bytes"},
+	/* 10.00 GiB / 1,124,352 = 9,549 blocks, of which eight ranks hold different tokens; said and not said */
+	{"LLM engine (v0.15.0) with config: tensor_parallel_size=8, decode_context_parallel_size=8,\nAvailable KV cache memory: 10.00 GiB\n"
+	 "GPU KV cache size: 1,222,272 tokens\n", "deepseek-v3", NULL, 0, 2, 0, 0, "8 ranks that share a context"},
+	{"Available KV cache memory: 10.00 GiB\nGPU KV cache size: 1,222,272 tokens\n", "deepseek-v3", NULL, 8, 0, 2, 0,
+	 "decode context parallelism"},
+	{"Available KV cache memory: 10.00 GiB\nOverriding num_gpu_blocks=5120 with num_gpu_blocks_override=1000\nGPU KV cache size: 16,000 "
+	 "tokens\n", "llama-3.1-8b", NULL, 0, 1, 0, 0, "N = 1000"},
+	/* two ranks in turn, each with its own memory */
+	{"(Worker_TP0 pid=1) Initial free memory: 79.00 GiB; Requested memory: 0.90 (util), 71.10 GiB\n(Worker_TP1 pid=2) Initial free memory: "
+	 "78.00 GiB; Requested memory: 0.90 (util), 70.10 GiB\n(Worker_TP0 pid=1) Total non KV cache memory: 20.00GiB; torch peak memory "
+	 "increase: 1.00GiB; non-torch forward increase memory: 0.25GiB; weights memory: 18.75GiB.\n(Worker_TP1 pid=2) Available KV cache "
+	 "memory: 50.10 GiB\n(Worker_TP1 pid=2) Total non KV cache memory: 20.00GiB; torch peak memory increase: 1.00GiB; non-torch forward "
+	 "increase memory: 0.25GiB; weights memory: 18.75GiB.\n(Worker_TP0 pid=1) Available KV cache memory: 51.10 GiB\n", NULL, NULL, 0, 1,
+	 0, 0, "requested - weights"},
+	/* ai-dynamo's guide (a Llama-3.1-8B shape); DeepSeek-Coder-V2-Lite and Qwen3.6-27B (row 77) in llama.cpp */
+	{"Number of tokens per block: 64.\n[MemUsageChange] Allocated 26.91 GiB for max tokens in paged KV cache (220480).\n",
+	 "llama-3.1-8b", NULL, 0, 2, 0, 0, "tokens x bytes of a token"},
+	{"Allocated 13.46 GiB for max tokens in paged KV cache (220480).\n", "llama-3.1-8b", NULL, 0, 0, 1, 0, "fp8 or int8"},
+	{"llama_kv_cache: size = 4320.00 MiB (  2048 cells,  27 layers,  8/8 seqs), K (f16): 2592.00 MiB, V (f16): 1728.00 MiB\n",
+	 "deepseek-v2-lite", NULL, 0, 1, 1, 0, "keys and values of every head"},
+	{"llama_kv_cache: size = 16384.00 MiB (262144 cells,  16 layers,  4/1 seqs), K (f16): 8192.00 MiB, V (f16): 8192.00 MiB\n"
+	 "llama_memory_recurrent: size =  598.50 MiB (     4 cells,  64 layers,  4 seqs), R (f32):   22.50 MiB, S (f32):  576.00 MiB\n",
+	 "qwen3.5-27b", NULL, 0, 5, 0, 0, "sequences x recurrent states"},
+	/* the same model with two states more for drafted tokens: 3 x 149.625 MiB; a third part of the state */
+	{"llama_memory_recurrent: size =  448.88 MiB (     1 cells,  64 layers,  1 seqs  2 rs_seq), R (f32):   16.88 MiB, S (f32):  432.00 "
+	 "MiB\n", "qwen3.5-27b", NULL, 0, 3, 0, 0, "sequences x recurrent states"},
+	{"llama_memory_recurrent: size =    24.00 MiB (     2 cells,  36 layers,  2 seqs  2 rs_seq), R (f32):    12.00 MiB, S (f32):    10.00 "
+	 "MiB, P (f32):     2.00 MiB\n", NULL, NULL, 0, 1, 0, 0, "R + S"},
+	/* SGLang: 36 layers x 49 x 32 heads x 128 x 128 x 4 bytes = 3.445 GiB; 18 layers x 8 heads x 64 x 2 bytes of keys a token */
+	{"Mamba Cache is allocated. max_mamba_cache_size: 48, conv_state size: 0.08GB, ssm_state size: 3.45GB\nKV Cache is allocated. "
+	 "#tokens: 2618868, K size: 29.97 GB, V size: 29.97 GB\n", "qwen3-next-80b-a3b", NULL, 0, 4, 0, 0, "(slots + 1) x recurrent"},
+	{"Use sliding window memory pool. full_layer_tokens=1000000, swa_layer_tokens=800000\nKV Cache is allocated. #tokens: 800000, K size: "
+	 "13.73 GB, V size: 13.73 GB\nKV Cache is allocated. #tokens: 1000000, K size: 17.17 GB, V size: 17.17 GB\n", "gpt-oss-120b", NULL,
+	 0, 4, 0, 0, "a token of windowed layers"},
+	{"KV Cache is allocated. #tokens: 367404, K size: 4.12 GB, V size: 4.12 GB\n", "qwen3-235b-a22b", NULL, 4, 1, 1, 0,
+	 "the KV cache is fp8"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

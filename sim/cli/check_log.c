@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -89,22 +90,50 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
+/* What publishers append for quantised weights. */
+static const char *const endings[] = {"-awq", "-gptq", "-int4", "-int8", "-fp8", "-nvfp4", "-mxfp4", "-dynamic", "-w4a16", "-w8a8",
+                                      "-w8a16", "-4bit", "-8bit", "-bnb", "-marlin", "-quantized", "-autoround", "-block"};
+
+static bool cut_ending(char *name)
+{
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		size_t length = strlen(name), ending = strlen(endings[i]);
+
+		if (length > ending && strcasecmp(name + length - ending, endings[i]) == 0) {
+			name[length - ending] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A built-in model by the log's name for it, which may end in its quantization. */
+static struct kv_model *load_logged(struct kv_log *log)
+{
+	struct kv_error ignored;
+	struct kv_model *model = *log->model ? kv_model_load(log->model, &ignored) : NULL;
+	char name[KV_LOG_TEXT_LENGTH];
+
+	snprintf(name, sizeof name, "%s", log->model);
+	while (!model && cut_ending(name)) {
+		model = kv_model_load(name, &ignored);
+		if (model)
+			kv_remark(&log->notes, "the shape is that of %s: weights are quantised otherwise", model->name);
+	}
+	return model;
+}
+
 /* The model that is named, or the one that the log names if it is built in; notes say what is missing. */
 static int load_model(const struct arguments *a, struct kv_log *log, struct kv_model **model, struct kv_error *err)
 {
-	const char *name = a->model ? a->model : log->model;
-	bool quantised = log->quantization[0] && strcmp(log->quantization, "None") != 0;
-
-	*model = *name ? kv_model_load(name, err) : NULL;
+	*model = a->model ? kv_model_load(a->model, err) : load_logged(log);
 	if (!*model && a->model)
 		return -1;
 	if (!*model)
-		kv_remark(&log->notes, "%s", *name ? "the model is not built in: --model config.json checks pages and weights too"
+		kv_remark(&log->notes, "%s", *log->model ? "the model is not built in: --model config.json checks pages and weights too"
 		                                   : "no model is named: --model checks pages and weights too");
 	if (*model && a->quantization)
 		return kv_model_quantize(*model, a->quantization, err);
-	if (*model && quantised && !(*model)->quantization.method)
-		kv_remark(&log->notes, "weights are quantised: --quantization checks them too");
 	return 0;
 }
 

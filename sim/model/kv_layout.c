@@ -162,38 +162,63 @@ static int size_mla(const struct kv_model *model, const struct kv_cache_format *
 	return 0;
 }
 
-/* Shapes of vLLM's mamba_utils.py; convolutions keep kernel - 1 positions, and some one more a draft token. */
+/* Shapes of vLLM's mamba_utils.py. */
+static uint64_t channels_of(const struct kv_recurrent *s, enum kv_mixer mixer, uint32_t tp)
+{
+	switch (mixer) {
+	case KV_MIXER_MAMBA1:
+	case KV_MIXER_SHORT_CONV:
+		return s->inner;
+	case KV_MIXER_LIGHTNING:
+		return 0;
+	case KV_MIXER_MAMBA2:
+		return s->inner + 2 * kv_ceil_div(s->key_heads, tp) * tp * s->d_state;
+	default:
+		return 2 * (uint64_t)s->key_heads * s->key_dim + (uint64_t)s->value_heads * s->value_dim;
+	}
+}
+
+static uint64_t elements_of(const struct kv_recurrent *s, enum kv_mixer mixer)
+{
+	switch (mixer) {
+	case KV_MIXER_MAMBA1:
+		return (uint64_t)s->inner * s->d_state;
+	case KV_MIXER_SHORT_CONV:
+		return 0;
+	case KV_MIXER_MAMBA2:
+		return (uint64_t)s->value_heads * s->value_dim * s->d_state;
+	default:
+		return (uint64_t)s->value_heads * s->value_dim * s->key_dim;
+	}
+}
+
+struct kv_state_elements kv_model_state(const struct kv_model *model, uint32_t tp)
+{
+	const struct kv_recurrent *s = &model->recurrent;
+	struct kv_state_elements sum = {0};
+
+	for (uint32_t i = 0; i < model->layers; i++) {
+		const struct kv_layer *layer = &model->layer[i];
+		enum kv_mixer mixer = layer->with_state ? KV_MIXER_MAMBA2 : layer->mixer;
+
+		if (!kv_layer_is_recurrent(layer))
+			continue;
+		sum.convolution += channels_of(s, mixer, tp) * (s->conv_kernel - 1);
+		sum.state += elements_of(s, mixer);
+	}
+	return sum;
+}
+
+/* Convolutions keep kernel - 1 positions, and some one more a draft token. */
 static void size_state(const struct kv_model *model, enum kv_mixer mixer, const struct kv_layout_options *o,
                        struct layer_type *type)
 {
 	const struct kv_recurrent *s = &model->recurrent;
-	uint64_t channels, elements, groups, drafts = o->speculative_tokens;
+	uint64_t drafts = mixer == KV_MIXER_MAMBA1 || mixer == KV_MIXER_SHORT_CONV ? 0 : o->speculative_tokens;
 
-	switch (mixer) {
-	case KV_MIXER_MAMBA1:
-		channels = s->inner;
-		elements = (uint64_t)s->inner * s->d_state;
-		drafts = 0;
-		break;
-	case KV_MIXER_SHORT_CONV:
-		channels = s->inner;
-		elements = drafts = 0;
-		break;
-	case KV_MIXER_LIGHTNING:
-		channels = 0;
-		elements = (uint64_t)s->value_heads * s->value_dim * s->key_dim;
-		break;
-	case KV_MIXER_MAMBA2:
-		groups = kv_ceil_div(s->key_heads, o->tensor_parallel) * o->tensor_parallel;
-		channels = s->inner + 2 * groups * s->d_state;
-		elements = (uint64_t)s->value_heads * s->value_dim * s->d_state;
-		break;
-	default:
-		channels = 2 * (uint64_t)s->key_heads * s->key_dim + (uint64_t)s->value_heads * s->value_dim;
-		elements = (uint64_t)s->value_heads * s->value_dim * s->key_dim;
-	}
-	type->state_bytes = (channels * (s->conv_kernel - 1 + drafts) * kv_dtype_bits(s->conv_dtype)
-	                     + elements * kv_dtype_bits(s->state_dtype)) / 8 / o->tensor_parallel;
+	type->state_bytes = (channels_of(s, mixer, o->tensor_parallel) * (s->conv_kernel - 1 + drafts)
+	                     * kv_dtype_bits(s->conv_dtype) + elements_of(s, mixer) * kv_dtype_bits(s->state_dtype))
+	                    / 8 / o->tensor_parallel;
 }
 
 static enum kv_group_kind kind_of(enum kv_mixer mixer, bool whole_context)

@@ -99,6 +99,13 @@ struct kv_layout {
 int kv_layout_plan(const struct kv_model *model, const struct kv_layout_options *options, struct kv_layout *layout,
                    struct kv_error *err);
 
+/* Elements of one sequence in all recurrent layers and ranks: positions that convolutions keep, and states proper. */
+struct kv_state_elements {
+	uint64_t convolution, state;
+};
+
+struct kv_state_elements kv_model_state(const struct kv_model *model, uint32_t tp);
+
 /* Most blocks that a request of `tokens` tokens holds in a group; in_flight = tokens scheduled and not yet computed
  * (max_num_batched_tokens, twice that with asynchronous scheduling). */
 uint64_t kv_group_request_blocks(const struct kv_layout *layout, const struct kv_group *group, uint64_t tokens,

@@ -82,9 +82,18 @@ void kv_checker_compare(struct kv_checker *c, enum kv_fact fact, const struct kv
 	kv_checker_add(c, fact, printed, nearest, agrees ? KV_CHECK_AGREES : KV_CHECK_DIFFERS, "%s", rule);
 }
 
+/* The last value of the rank that is looked at, or of any if that one does not tell. */
+static const struct kv_log_value *value_of(const struct kv_checker *c, enum kv_fact fact)
+{
+	for (size_t i = c->log->count[fact]; i > 0; i--)
+		if (strcmp(c->log->value[fact][i - 1].rank, c->rank) == 0)
+			return &c->log->value[fact][i - 1];
+	return kv_log_get(c->log, fact);
+}
+
 static bool have(const struct kv_checker *c, enum kv_fact fact, struct kv_span *span)
 {
-	const struct kv_log_value *value = kv_log_get(c->log, fact);
+	const struct kv_log_value *value = value_of(c, fact);
 
 	if (value)
 		*span = kv_span_of(value);
@@ -147,7 +156,7 @@ static void check_contradictions(struct kv_checker *c)
 
 static void check_requested(struct kv_checker *c)
 {
-	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_REQUESTED);
+	const struct kv_log_value *printed = value_of(c, KV_FACT_REQUESTED);
 	struct kv_span total, utilization;
 
 	if (printed && have(c, KV_FACT_TOTAL, &total) && have(c, KV_FACT_UTILIZATION, &utilization))
@@ -201,7 +210,7 @@ static double middle(struct kv_span span)
 /* vLLM: requested - weights - non-torch - activation peak, and since 0.21 the graph estimate. */
 static void check_kv_memory(struct kv_checker *c)
 {
-	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_KV);
+	const struct kv_log_value *printed = value_of(c, KV_FACT_KV);
 	struct kv_span base, rest, graph = kv_span_exactly(0), without, with;
 	bool subtracted = c->log->graphs_subtracted;
 
@@ -222,7 +231,7 @@ static void check_kv_memory(struct kv_checker *c)
 
 static void check_suggestion(struct kv_checker *c, enum kv_fact fact, bool all)
 {
-	const struct kv_log_value *printed = kv_log_get(c->log, fact);
+	const struct kv_log_value *printed = value_of(c, fact);
 	struct kv_span base, rest, graph = kv_span_exactly(0), computed;
 	struct kv_log_value gib;
 
@@ -240,8 +249,8 @@ static void check_suggestion(struct kv_checker *c, enum kv_fact fact, bool all)
 /* Since 0.21 the estimate of graph memory lowers the effective utilisation by its share of the device. */
 static void check_equivalent(struct kv_checker *c)
 {
-	const struct kv_log_value *equivalent = kv_log_get(c->log, KV_FACT_EQUIVALENT);
-	const struct kv_log_value *keep = kv_log_get(c->log, KV_FACT_TO_KEEP);
+	const struct kv_log_value *equivalent = value_of(c, KV_FACT_EQUIVALENT);
+	const struct kv_log_value *keep = value_of(c, KV_FACT_TO_KEEP);
 	struct kv_span utilization, graph, total, share;
 
 	if (!have(c, KV_FACT_UTILIZATION, &utilization) || !have(c, KV_FACT_GRAPHS_ESTIMATED, &graph))
@@ -506,7 +515,7 @@ static void check_tensorrt_llm(struct kv_checker *c)
 		check_whole_bytes(c);
 }
 
-static double type_bytes(const char *type)
+double kv_checker_type_bytes(const char *type)
 {
 	struct kv_error ignored;
 	const struct kv_cache_format *f = kv_cache_format_find(type, &ignored);
@@ -557,8 +566,8 @@ static void check_llama_buffers(struct kv_checker *c)
 static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *cache)
 {
 	const struct kv_log_value *width = kv_log_get(c->log, KV_FACT_K_WIDTH);
-	double bytes = type_bytes(cache->first_type);
-	struct kv_span sum = kv_span_plus(kv_span_of(&cache->first), kv_span_of(&cache->second));
+	double bytes = kv_checker_type_bytes(cache->first_type);
+	struct kv_span sum = kv_span_plus(kv_span_plus(kv_span_of(&cache->first), kv_span_of(&cache->second)), kv_span_of(&cache->third));
 
 	kv_checker_compare(c, KV_FACT_KV, &cache->size, sum, cache->recurrent ? "R + S, in MiB" : "K + V, in MiB");
 	if (cache->recurrent)
@@ -582,7 +591,8 @@ static void check_vllm(struct kv_checker *c)
 
 void kv_log_check(const struct kv_log *log, const struct kv_check_given *given, struct kv_check_list *list)
 {
-	struct kv_checker c = {log, given, list};
+	const struct kv_log_value *kv = kv_log_smallest(log, KV_FACT_KV);
+	struct kv_checker c = {log, given, list, kv ? kv->rank : ""};
 
 	*list = (struct kv_check_list){0};
 	check_contradictions(&c);

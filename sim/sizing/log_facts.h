@@ -88,7 +88,9 @@ struct kv_log_value {
 struct kv_log_cache {
 	bool recurrent;
 	struct kv_log_value size, first, second;  /* MiB */
+	struct kv_log_value third;                /* MiB, of recurrent caches that have one (P) */
 	double cells, layers, seqs;
+	double snapshots;                         /* recurrent states kept beside each sequence's, for drafted tokens */
 	double streams;                           /* sequences that have cells of their own; 1 = all share them */
 	char first_type[16], second_type[16];
 };
@@ -101,7 +103,7 @@ struct kv_log {
 	char version[32], model[KV_LOG_TEXT_LENGTH], kv_dtype[32], dtype[32], quantization[32];
 	bool graphs_subtracted;         /* the log says so */
 	struct kv_log_cache cache[KV_LOG_CACHES];
-	size_t caches;
+	size_t caches, caches_left_out;
 	double llama_cells, llama_layers;  /* of a line that goes before its cache's size (llama.cpp until 2025) */
 	struct kv_remarks notes;        /* what a reader of the verdicts has to know about the text */
 };

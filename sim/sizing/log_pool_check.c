@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/units.h"
-#include "sim/model/weights.h"
+#include "sim/sizing/memory_budget.h"
 
 #define GIB 0x1p30
 
@@ -17,10 +18,13 @@ enum { SPECULATIVE_MAX = 8, CANDIDATES_MAX = 200000, RANKS_MAX = 1024 };
 /* What the log says about the pool. */
 struct evidence {
 	bool has_kv;
+	const struct kv_log_value *printed_kv;
 	struct kv_span kv;           /* bytes */
 	uint64_t blocks, tokens;     /* 0 = not said */
+	uint64_t storable;           /* longest request, 0 = not said; likewise */
 	const struct kv_log_value *concurrency, *needed;
 	uint64_t length;             /* 0 = not said */
+	uint32_t context_ranks;      /* ranks that share the tokens of a sequence */
 	uint64_t batched_tokens;     /* 0 = not said; likewise */
 	uint64_t state_block;        /* the attention block beside recurrent state */
 	bool several_ranks;
@@ -31,7 +35,7 @@ struct reading {
 	struct kv_layout layout;
 	uint64_t in_flight, block;   /* block: the smallest of the groups */
 	const char *why;             /* NULL = as logged */
-	bool fewest;                 /* the blocks are those of the rank with the fewest, the GiB another's */
+	double fewest;               /* above 0: the blocks are those of the rank with the fewest, the GiB another's; how much fewer at most */
 	uint64_t blocks;             /* the solution */
 	bool by_concurrency;         /* tokens mean concurrency x length */
 };
@@ -60,23 +64,24 @@ static uint64_t smallest_block(const struct kv_layout *layout)
 	return block;
 }
 
-static double request_blocks(const struct reading *r, uint64_t length)
+static double request_blocks(const struct evidence *e, const struct reading *r, uint64_t length)
 {
-	return (double)kv_layout_request_blocks(&r->layout, length, r->in_flight);
+	return (double)kv_layout_request_blocks(&r->layout, kv_ceil_div(length, e->context_ranks), r->in_flight);
 }
 
 /* Do tokens and concurrency follow from so many blocks? */
 static bool follows(const struct evidence *e, struct reading *r, uint64_t blocks)
 {
-	double concurrency = e->length ? (double)blocks / request_blocks(r, e->length) : 0;
-	uint64_t by_blocks = blocks / r->layout.groups * r->block;
+	double concurrency = e->length ? (double)blocks / request_blocks(e, r, e->length) : 0;
+	uint64_t by_blocks = blocks / r->layout.groups * r->block * e->context_ranks;
 	uint64_t by_concurrency = whole(concurrency * (double)e->length);
-
-	double needed = e->length ? request_blocks(r, e->length) * (double)r->layout.page_bytes / GIB : 0;
+	double needed = e->length ? request_blocks(e, r, e->length) * (double)r->layout.page_bytes / GIB : 0;
 
 	if (e->blocks && e->blocks != blocks)
 		return false;
 	if (e->needed && e->length && !kv_span_meets(kv_span_of(e->needed), kv_span_exactly(needed)))
+		return false;
+	if (e->storable && !(request_blocks(e, r, e->storable) <= (double)blocks && request_blocks(e, r, e->storable + 1) > (double)blocks))
 		return false;
 	if (e->tokens && e->tokens != by_blocks && e->tokens != by_concurrency
 	    && !(e->blocks && e->tokens == (blocks - 1) * r->block))
@@ -92,18 +97,18 @@ static bool follows(const struct evidence *e, struct reading *r, uint64_t blocks
 static void candidates(const struct evidence *e, const struct reading *r, uint64_t *low, uint64_t *high)
 {
 	double page = (double)r->layout.page_bytes;
-	double per_request = e->length ? request_blocks(r, e->length) : 0;
+	double per_request = e->length ? request_blocks(e, r, e->length) : 0;
 
-	if (e->has_kv && !r->fewest) {
+	if (e->has_kv && r->fewest <= 0) {
 		*low = whole(e->kv.low / page);
 		*high = whole(e->kv.high / page);
 	} else if (e->has_kv) {
-		*low = whole(0.95 * e->kv.low / page);
+		*low = whole((1 - r->fewest) * e->kv.low / page);
 		*high = whole(e->kv.low / page);
 	} else if (e->blocks) {
 		*low = *high = e->blocks;
 	} else if (e->tokens) {
-		*low = e->tokens / r->block * r->layout.groups;
+		*low = e->tokens / e->context_ranks / r->block * r->layout.groups;
 		*high = *low + r->layout.groups;
 		if (per_request > 0) {
 			*low = kv_min(*low, whole((double)e->tokens / (double)e->length * per_request));
@@ -150,7 +155,7 @@ static bool has_windows(const struct kv_layout *layout)
 }
 
 /* Tokens in flight matter to windowed groups only; one or two steps of the logged budget, or of the usual ones. */
-static void try_layout(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
+static void try_layout(struct search *s, const struct kv_layout_options *options, const char *why, double fewest)
 {
 	static const uint64_t usual[] = {512, 1024, 2048, 4096, 8192, 16384, 32768};
 	struct reading r = {.why = why, .fewest = fewest};
@@ -172,7 +177,7 @@ static void try_layout(struct search *s, const struct kv_layout_options *options
 }
 
 /* Logs do not say how states are kept nor how many tokens are drafted: both are searched. */
-static void try_state_modes(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
+static void try_state_modes(struct search *s, const struct kv_layout_options *options, const char *why, double fewest)
 {
 	static const enum kv_state_caching modes[] = {KV_STATE_SINGLE, KV_STATE_ALIGN};
 
@@ -194,7 +199,7 @@ static void try_state_modes(struct search *s, const struct kv_layout_options *op
 }
 
 /* Where the config does not give the types of recurrent state, the engine's settings do. */
-static void try_states(struct search *s, const struct kv_layout_options *options, const char *why, bool fewest)
+static void try_states(struct search *s, const struct kv_layout_options *options, const char *why, double fewest)
 {
 	const struct kv_model *given = s->checker->given->model;
 	struct kv_model variant = *given;
@@ -225,7 +230,7 @@ static void try_other_blocks(struct search *s)
 		struct kv_layout_options o = s->options;
 
 		o.block_size = sizes[i].size;
-		try_states(s, &o, sizes[i].why, false);
+		try_states(s, &o, sizes[i].why, 0);
 	}
 }
 
@@ -243,7 +248,7 @@ static void try_other_cache(struct search *s)
 		struct kv_layout_options o = s->options;
 
 		o.cache = kv_cache_format_find(formats[i].name, &ignored);
-		try_states(s, &o, formats[i].why, false);
+		try_states(s, &o, formats[i].why, 0);
 	}
 }
 
@@ -252,7 +257,7 @@ static void try_whole_contexts(struct search *s)
 	struct kv_layout_options o = s->options;
 
 	o.whole_context = true;
-	try_states(s, &o, "windowed layers hold whole contexts: the hybrid manager is off", false);
+	try_states(s, &o, "windowed layers hold whole contexts: the hybrid manager is off", 0);
 }
 
 /* Compressed layers (DeepSeek-V4) were packed otherwise in earlier releases. */
@@ -270,7 +275,7 @@ static void try_earlier_packings(struct search *s)
 		struct kv_layout_options o = s->options;
 
 		o.packing = packings[i].packing;
-		try_layout(s, &o, packings[i].why, false);
+		try_layout(s, &o, packings[i].why, 0);
 	}
 }
 
@@ -294,17 +299,97 @@ static void try_unrecognised_mla(struct search *s)
 	s->found = r;
 }
 
+/* Decode context parallelism spreads the tokens of a sequence over ranks that would hold the same heads. */
+static void try_shared_contexts(struct search *s)
+{
+	uint32_t logged = s->evidence.context_ranks;
+	uint32_t heads = s->model->kv_lora_rank ? 1 : (uint32_t)kv_max(1, s->model->kv_heads);
+
+	for (uint32_t ranks = 2; logged == 1 && !s->solved && ranks <= s->options.tensor_parallel / heads; ranks *= 2) {
+		s->evidence.context_ranks = ranks;
+		try_states(s, &s->options, "tokens are spread over ranks: decode context parallelism", 0);
+	}
+	if (!s->solved)
+		s->evidence.context_ranks = logged;
+}
+
+static void set_memory(struct evidence *e, const struct kv_log_value *printed)
+{
+	e->printed_kv = printed;
+	e->kv = kv_span_times(kv_span_of(printed), kv_span_exactly(GIB));
+}
+
+/* The least memory of a pipeline stage's ranks; NULL where they do not name it. */
+static const struct kv_log_value *stage_memory(const struct kv_log *log, uint32_t stage)
+{
+	const struct kv_log_value *least = NULL;
+	char name[16];
+
+	snprintf(name, sizeof name, "PP%u", stage);
+	for (size_t i = 0; i < log->count[KV_FACT_KV]; i++) {
+		const struct kv_log_value *value = &log->value[KV_FACT_KV][i];
+		const char *at = strstr(value->rank, name);
+		bool of_stage = at && (at[strlen(name)] == '\0' || at[strlen(name)] == ' ');
+
+		if (of_stage && (!least || value->number < least->number))
+			least = value;
+	}
+	return least;
+}
+
+/* Each stage has a share of the layers; the one with the fewest blocks decides. */
+static void try_stages(struct search *s, double fewest)
+{
+	uint32_t stages = kv_checker_pipeline_parallel(s->checker);
+	struct evidence all = s->evidence;
+
+	for (uint32_t stage = 0; stages > 1 && stage < stages && !s->solved; stage++) {
+		const struct kv_log_value *least = stage_memory(s->checker->log, stage);
+		struct kv_layout_options o = s->options;
+
+		kv_pipeline_stage(s->model->layers, stages, stage, &o.first_layer, &o.layer_count);
+		if (all.has_kv && least)
+			set_memory(&s->evidence, least);
+		try_states(s, &o, NULL, fewest);
+	}
+	if (!s->solved)
+		s->evidence = all;
+}
+
+/* Pools of ranks that start together; and where one of them has lent memory to others. */
+#define CLOSE 0.05
+#define APART 0.2
+
 static void search_readings(struct search *s)
 {
-	try_states(s, &s->options, NULL, false);
-	if (s->evidence.has_kv && s->evidence.several_ranks)
-		try_states(s, &s->options, NULL, true);
+	bool ranks = s->evidence.has_kv && s->evidence.several_ranks;
+
+	try_stages(s, 0);
+	try_states(s, &s->options, NULL, 0);
+	if (ranks) {
+		try_stages(s, CLOSE);
+		try_states(s, &s->options, NULL, CLOSE);
+	}
 	if (s->checker->given->model->layer[0].mixer == KV_MIXER_COMPRESSED)
 		try_earlier_packings(s);
 	try_other_blocks(s);
 	try_other_cache(s);
 	try_whole_contexts(s);
 	try_unrecognised_mla(s);
+	try_shared_contexts(s);
+	if (ranks)
+		try_states(s, &s->options, NULL, APART);
+}
+
+/* The longest request was first reckoned in other ways (for all stages together, by bytes in place of blocks): where no reading
+ * brings it about, the rest decides. */
+static void search_all(struct search *s)
+{
+	search_readings(s);
+	if (s->solved || !s->evidence.storable)
+		return;
+	s->evidence.storable = 0;
+	search_readings(s);
 }
 
 /* --- rows of the table -------------------------------------------------------------------------------------------------- */
@@ -313,11 +398,14 @@ static void say_meaning(const struct search *s, char *text, size_t size)
 {
 	const struct reading *r = &s->found;
 	uint64_t by_blocks = r->blocks / r->layout.groups * r->block;
+	uint64_t ranks = s->evidence.context_ranks;
 
 	if (r->by_concurrency)
 		snprintf(text, size, "concurrency x maximum length, as logged since 0.21");
 	else if (s->evidence.tokens == (r->blocks - 1) * r->block && s->evidence.tokens != by_blocks)
 		snprintf(text, size, "usable blocks x %" PRIu64 ": one block is kept as null block", r->block);
+	else if (ranks > 1)
+		snprintf(text, size, "blocks x %" PRIu64 " x %" PRIu64 " ranks that share a context", r->block, ranks);
 	else if (r->layout.groups > 1)
 		snprintf(text, size, "blocks // %u groups x %" PRIu64 ", as logged before 0.21", r->layout.groups, r->block);
 	else
@@ -326,18 +414,18 @@ static void say_meaning(const struct search *s, char *text, size_t size)
 
 static enum kv_check_verdict verdict_of(const struct reading *r)
 {
-	return r->why || r->fewest ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES;
+	return r->why || r->fewest > 0 ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES;
 }
 
 static void add_kv_row(struct search *s)
 {
-	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_KV);
+	const struct kv_log_value *printed = s->evidence.printed_kv;
 	const struct reading *r = &s->found;
 	double gib = (double)(r->blocks * r->layout.page_bytes) / GIB;
 
 	if (!printed || !s->evidence.has_kv)
 		return;
-	if (r->fewest)
+	if (r->fewest > 0)
 		kv_checker_add(s->checker, KV_FACT_KV, printed, gib, KV_CHECK_EXPLAINED, "%" PRIu64 " blocks x %" PRIu64 " bytes: blocks "
 		               "are the minimum over ranks, and the GiB line is another rank's", r->blocks, r->layout.page_bytes);
 	else
@@ -374,8 +462,8 @@ static void add_concurrency_row(struct search *s)
 	const struct reading *r = &s->found;
 
 	if (e->concurrency && e->length)
-		kv_checker_add(s->checker, KV_FACT_CONCURRENCY, e->concurrency, (double)r->blocks / request_blocks(r, e->length),
-		               verdict_of(r), "%" PRIu64 " blocks / %.0f of one request", r->blocks, request_blocks(r, e->length));
+		kv_checker_add(s->checker, KV_FACT_CONCURRENCY, e->concurrency, (double)r->blocks / request_blocks(e, r, e->length),
+		               verdict_of(r), "%" PRIu64 " blocks / %.0f of one request", r->blocks, request_blocks(e, r, e->length));
 }
 
 static void add_block_size_row(struct search *s)
@@ -397,14 +485,14 @@ static void add_padding_row(struct search *s)
 }
 
 /* The longest request that so many blocks hold. */
-static uint64_t longest(const struct reading *r, uint64_t limit)
+static uint64_t longest(const struct evidence *e, const struct reading *r, uint64_t limit)
 {
 	uint64_t good = 0, bad = limit + 1;
 
 	while (bad - good > 1) {
 		uint64_t middle = good + (bad - good) / 2;
 
-		if (request_blocks(r, middle) <= (double)r->blocks)
+		if (request_blocks(e, r, middle) <= (double)r->blocks)
 			good = middle;
 		else
 			bad = middle;
@@ -419,13 +507,13 @@ static void add_refusal_rows(struct search *s)
 	struct reading low = s->found, high = s->found;
 
 	if (needed && s->evidence.length)
-		kv_checker_compare(s->checker, KV_FACT_NEEDED, needed, kv_span_exactly(request_blocks(&s->found, s->evidence.length)
+		kv_checker_compare(s->checker, KV_FACT_NEEDED, needed, kv_span_exactly(request_blocks(&s->evidence, &s->found, s->evidence.length)
 		                   * (double)s->found.layout.page_bytes / GIB), "blocks of one request x page");
 	if (!printed)
 		return;
 	candidates(&s->evidence, &s->found, &low.blocks, &high.blocks);
-	kv_checker_compare(s->checker, KV_FACT_STORABLE, printed, (struct kv_span){(double)longest(&low, UINT32_MAX),
-	                   (double)longest(&high, UINT32_MAX)}, "the longest request whose blocks fit");
+	kv_checker_compare(s->checker, KV_FACT_STORABLE, printed, (struct kv_span){(double)longest(&s->evidence, &low, UINT32_MAX),
+	                   (double)longest(&s->evidence, &high, UINT32_MAX)}, "the longest request whose blocks fit");
 }
 
 /* From KV memory, or as printed, or from whole blocks of tokens. */
@@ -465,11 +553,46 @@ static void add_unsolved_rows(struct search *s)
 
 /* --- what the evidence is --------------------------------------------------------------------------------------------- */
 
-static uint64_t number_of(const struct kv_log *log, enum kv_fact fact, uint64_t given, uint64_t fallback)
+uint64_t kv_checker_number(const struct kv_log *log, enum kv_fact fact, uint64_t given, uint64_t fallback)
 {
 	const struct kv_log_value *value = kv_log_get(log, fact);
 
 	return given ? given : value && value->number >= 1 ? whole(value->number) : fallback;
+}
+
+/* Ranks of a dimension ("PP") that speak, counted from zero; 0 = none says so. */
+static uint64_t ranks_named(const struct kv_log *log, const char *dimension)
+{
+	uint64_t ranks = 0;
+
+	for (int fact = 0; fact < KV_FACTS; fact++)
+		for (size_t i = 0; i < log->count[fact]; i++) {
+			const char *at = strstr(log->value[fact][i].rank, dimension);
+
+			if (at)
+				ranks = kv_max(ranks, strtoul(at + strlen(dimension), NULL, 10) + 1);
+		}
+	return ranks;
+}
+
+/* As given or logged; where neither says, as many as speak, if that is more than the first. */
+static uint64_t ranks_of(const struct kv_log *log, enum kv_fact fact, uint64_t given, const char *dimension)
+{
+	uint64_t named = ranks_named(log, dimension);
+
+	return kv_min(kv_checker_number(log, fact, given, kv_max(1, named)), RANKS_MAX);
+}
+
+uint32_t kv_checker_tensor_parallel(const struct kv_checker *c)
+{
+	return (uint32_t)ranks_of(c->log, KV_FACT_TENSOR_PARALLEL, c->given->tensor_parallel, "TP");
+}
+
+uint32_t kv_checker_pipeline_parallel(const struct kv_checker *c)
+{
+	uint64_t stages = ranks_of(c->log, KV_FACT_PIPELINE_PARALLEL, 0, "PP");
+
+	return (uint32_t)kv_min(stages, c->given->model->layers);
 }
 
 static bool names_several_ranks(const struct kv_log *log)
@@ -490,22 +613,28 @@ static void gather(struct search *s)
 
 	e->has_kv = kv != NULL;
 	if (kv)
-		e->kv = (struct kv_span){(kv->number - kv->half) * GIB, (kv->number + kv->half) * GIB};
-	e->blocks = number_of(log, KV_FACT_BLOCKS, 0, 0);
+		set_memory(e, kv);
+	e->blocks = kv_checker_number(log, KV_FACT_BLOCKS, 0, 0);
 	if (kv_log_smallest(log, KV_FACT_BLOCKS))
 		e->blocks = whole(kv_log_smallest(log, KV_FACT_BLOCKS)->number);
 	e->tokens = tokens ? whole(tokens->number) : 0;
+	if (kv_log_get(log, KV_FACT_BLOCKS_GIVEN)) {
+		e->has_kv = false;
+		e->blocks = whole(kv_log_get(log, KV_FACT_BLOCKS_GIVEN)->number);
+	}
+	e->storable = kv_checker_number(log, KV_FACT_STORABLE, 0, 0);
+	e->context_ranks = (uint32_t)kv_min(kv_checker_number(log, KV_FACT_CONTEXT_PARALLEL, 0, 1), RANKS_MAX);
 	e->concurrency = kv_checker_concurrency(s->checker);
 	e->needed = kv_log_get(log, KV_FACT_NEEDED);
-	e->length = number_of(log, KV_FACT_MAX_LEN, s->checker->given->max_model_len, 0);
-	e->batched_tokens = number_of(log, KV_FACT_BATCHED_TOKENS, 0, 0);
+	e->length = kv_checker_number(log, KV_FACT_MAX_LEN, s->checker->given->max_model_len, 0);
+	e->batched_tokens = kv_checker_number(log, KV_FACT_BATCHED_TOKENS, 0, 0);
 	if (s->checker->given->model->recurrent.conv_kernel)
-		e->state_block = number_of(log, KV_FACT_BLOCK_SIZE, 0, 0);
+		e->state_block = kv_checker_number(log, KV_FACT_BLOCK_SIZE, 0, 0);
 	e->several_ranks = names_several_ranks(log) || s->options.tensor_parallel > 1
-	                   || number_of(log, KV_FACT_PIPELINE_PARALLEL, 0, 1) > 1;
+	                   || kv_checker_pipeline_parallel(s->checker) > 1;
 }
 
-static const struct kv_cache_format *cache_of(const struct kv_checker *c)
+const struct kv_cache_format *kv_checker_cache(const struct kv_checker *c)
 {
 	const char *name = c->log->kv_dtype;
 	struct kv_error ignored;
@@ -516,105 +645,34 @@ static const struct kv_cache_format *cache_of(const struct kv_checker *c)
 	if (!strncmp(name, "torch.float8", strlen("torch.float8")))
 		name = "fp8";
 	format = *name ? kv_cache_format_find(name, &ignored) : NULL;
+	if (*name && !format)
+		kv_remark(&c->list->notes, "the log names a KV cache type that is not known: '%s'", name);
 	return format ? format : kv_cache_format_find("auto", &ignored);
 }
 
-static void check_weights(struct kv_checker *c, uint32_t tp)
+static void note_ranks(struct kv_checker *c)
 {
-	const struct kv_log_value *printed = kv_log_get(c->log, KV_FACT_WEIGHTS);
-	struct kv_weight_options options = {.tensor_parallel = tp, .expert_ranks = 1,
-	                                    .pad_experts = c->log->engine == KV_LOG_VLLM};
-	bool quantised = c->log->quantization[0] && strcmp(c->log->quantization, "None") != 0;
-	struct kv_weights weights;
-	double gib;
+	uint32_t tp = kv_checker_tensor_parallel(c);
 
-	if (!printed)
-		return;
-	kv_weights_count(c->given->model, &options, &weights);
-	gib = (double)weights.bytes / GIB;
-	if (fabs(printed->number / gib - 1) <= 0.02)
-		kv_checker_add(c, KV_FACT_WEIGHTS, printed, gib, KV_CHECK_AGREES, "from the config, tensor by tensor, within 2 %%");
-	else
-		kv_checker_add(c, KV_FACT_WEIGHTS, printed, gib, quantised ? KV_CHECK_EXPLAINED : KV_CHECK_DIFFERS,
-		               "from the config, tensor by tensor; the engine loaded %s", quantised
-		               ? "weights quantised at run time" : "other weights, or more than the text model");
-}
-
-/* TensorRT-LLM: blocks of 0.9 times what is free. Its older logs do not say how long blocks are. */
-static void check_share_of_free(struct search *s, const struct kv_layout *layout)
-{
-	static const uint32_t sizes[] = {64, 32, 128, 16};
-	const struct kv_log *log = s->checker->log;
-	const struct kv_log_value *available = kv_log_get(log, KV_FACT_FREE), *blocks = kv_log_get(log, KV_FACT_BLOCKS);
-	uint32_t said = (uint32_t)number_of(log, KV_FACT_BLOCK_SIZE, s->checker->given->block_size, 0);
-	struct kv_span pool;
-
-	if (log->engine != KV_LOG_TENSORRT_LLM || !available || !blocks)
-		return;
-	pool = kv_span_times(kv_span_of(available), kv_span_exactly(0.9 * GIB));
-	for (size_t i = 0; i < (said ? 1 : sizeof sizes / sizeof *sizes); i++) {
-		uint32_t size = said ? said : sizes[i];
-		double block = (double)layout->growing_bytes * size;
-		struct kv_span computed = {floor(pool.low / block), ceil(pool.high / block)};
-
-		if (said)
-			kv_checker_compare(s->checker, KV_FACT_BLOCKS, blocks, computed, "0.9 x what is free / bytes of a block");
-		else if (kv_span_meets(kv_span_of(blocks), computed))
-			kv_checker_add(s->checker, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_EXPLAINED, "0.9 x what is free / bytes of a "
-			               "block, if it has %u tokens: the log does not say", size);
-		else
-			continue;
-		return;
-	}
-	kv_checker_add(s->checker, KV_FACT_BLOCKS, blocks, ceil(pool.high / (double)layout->growing_bytes / sizes[0]),
-	               KV_CHECK_DIFFERS, "0.9 x what is free / bytes of a block of %u tokens", sizes[0]);
-}
-
-/* SGLang and TensorRT-LLM print tokens and the memory that they take. */
-static bool check_token_bytes(struct search *s)
-{
-	const struct kv_log *log = s->checker->log;
-	const struct kv_log_value *k = kv_log_largest(log, KV_FACT_K_SIZE), *kv = kv_log_get(log, KV_FACT_KV);
-	const struct kv_log_value *bytes = kv_log_get(log, KV_FACT_KV_BYTES);
-	struct kv_layout layout;
-	struct kv_error ignored;
-	double tokens = (double)s->evidence.tokens, gib;
-
-	if (log->engine != KV_LOG_SGLANG && log->engine != KV_LOG_TENSORRT_LLM)
-		return false;
-	s->options.whole_context = true;
-	if (kv_layout_plan(s->checker->given->model, &s->options, &layout, &ignored) != 0)
-		return true;
-	check_share_of_free(s, &layout);
-	if (k && kv_log_on_line(log, KV_FACT_TOKENS, k->line))
-		tokens = kv_log_on_line(log, KV_FACT_TOKENS, k->line)->number;
-	if (tokens < 1)
-		return true;
-	gib = tokens * (double)layout.growing_bytes / GIB;
-	if (bytes)
-		kv_checker_compare(s->checker, KV_FACT_KV_BYTES, bytes, kv_span_exactly(gib * GIB), "tokens x bytes of a token");
-	if (k)
-		kv_checker_compare(s->checker, KV_FACT_K_SIZE, k, kv_span_exactly(gib / 2), "tokens x half the bytes of a token");
-	else if (kv)
-		kv_checker_compare(s->checker, KV_FACT_KV, kv, kv_span_exactly(gib), "tokens x bytes of a token");
-	return true;
+	if (tp > 1 && !c->given->tensor_parallel && !kv_log_get(c->log, KV_FACT_TENSOR_PARALLEL))
+		kv_remark(&c->list->notes, "tensor parallel size %u, because so many ranks speak: -tp if there are more", tp);
 }
 
 void kv_checker_pool(struct kv_checker *c)
 {
 	struct search s = {.checker = c, .model = c->given->model};
 
-	s.options.tensor_parallel = (uint32_t)kv_min(number_of(c->log, KV_FACT_TENSOR_PARALLEL, c->given->tensor_parallel, 1),
-	                                             RANKS_MAX);
+	s.options.tensor_parallel = kv_checker_tensor_parallel(c);
 	s.options.block_size = c->given->block_size ? c->given->block_size : 16;
-	s.options.cache = cache_of(c);
+	s.options.cache = kv_checker_cache(c);
 	gather(&s);
-	check_weights(c, s.options.tensor_parallel);
-	if (check_token_bytes(&s) || (!s.evidence.has_kv && !s.evidence.blocks && !s.evidence.tokens && !s.evidence.needed))
+	note_ranks(c);
+	kv_checker_weights(c);
+	if (kv_checker_engine_pools(c, &s.options) || (!s.evidence.has_kv && !s.evidence.blocks && !s.evidence.tokens && !s.evidence.needed))
 		return;
 	if (s.evidence.has_kv && s.evidence.kv.high < 0)
 		return;
-	search_readings(&s);
+	search_all(&s);
 	if (!s.solved) {
 		add_unsolved_rows(&s);
 		return;

@@ -76,6 +76,22 @@ static void take_texts(struct kv_log *log, const char *line)
 		take_text(line, "Using KV cache dtype: ", log->kv_dtype, sizeof log->kv_dtype);
 }
 
+static void add_llama_cache(struct kv_log *log, const struct kv_log_cache *cache, unsigned number)
+{
+	struct kv_log_cache *added = &log->cache[log->caches];
+
+	log->engine = KV_LOG_LLAMA_CPP;
+	if (log->caches == KV_LOG_CACHES) {
+		if (!log->caches_left_out++)
+			kv_remark(&log->notes, "more than %d caches: those from line %u on are left out", KV_LOG_CACHES, number);
+		return;
+	}
+	*added = *cache;
+	added->size.half = added->first.half = added->second.half = 0.005;
+	added->size.line = added->first.line = added->second.line = number;
+	log->caches++;
+}
+
 static const char *find_llama_cache(const char *line)
 {
 	const char *at = strstr(line, "llama_kv_cache");
@@ -86,25 +102,25 @@ static const char *find_llama_cache(const char *line)
 /* "llama_kv_cache: size = 4096.00 MiB (131072 cells, 8 layers, 1/1 seqs), K (f16): 2048.00 MiB, V (f16): ..." */
 static void take_llama_cache(struct kv_log *log, const char *line, unsigned number)
 {
-	const char *at = find_llama_cache(line), *size = strstr(line, "size = ");
+	const char *at = find_llama_cache(line), *size = strstr(line, "size = "), *sizes, *more;
 	struct kv_log_cache cache = {.streams = 1};
-	double first, second, whole;
 
-	if (!at || !size || log->caches == KV_LOG_CACHES)
+	if (!at || !size)
 		return;
 	cache.recurrent = strncmp(at, "llama_memory_recurrent", strlen("llama_memory_recurrent")) == 0;
-	if (sscanf(size, "size = %lf MiB ( %lf cells, %lf layers, %lf/%lf", &whole, &cache.cells, &cache.layers, &cache.seqs,
-	           &cache.streams) < 4)
+	sizes = strstr(size, "), ");
+	if (!sizes || sscanf(size, "size = %lf MiB ( %lf cells, %lf layers, %lf/%lf", &cache.size.number, &cache.cells, &cache.layers,
+	                     &cache.seqs, &cache.streams) < 4
+	    || sscanf(sizes, "), %*c (%15[a-z0-9_]): %lf MiB, %*c (%15[a-z0-9_]): %lf", cache.first_type, &cache.first.number,
+	              cache.second_type, &cache.second.number) != 4)
 		return;
-	at = strstr(size, "), ");
-	if (!at || sscanf(at, "), %*c (%15[a-z0-9_]): %lf MiB, %*c (%15[a-z0-9_]): %lf", cache.first_type, &first,
-	                  cache.second_type, &second) != 4)
-		return;
-	cache.size = (struct kv_log_value){.number = whole, .half = 0.005, .line = number};
-	cache.first = (struct kv_log_value){.number = first, .half = 0.005, .line = number};
-	cache.second = (struct kv_log_value){.number = second, .half = 0.005, .line = number};
-	log->cache[log->caches++] = cache;
-	log->engine = KV_LOG_LLAMA_CPP;
+	more = strstr(size, "seqs ");
+	if (more && more < sizes)
+		cache.snapshots = strtod(more + strlen("seqs "), NULL);
+	more = strstr(sizes, "P (");
+	if (more && sscanf(more, "P (%*[a-z0-9_]): %lf", &cache.third.number) == 1)
+		cache.third.half = 0.005;
+	add_llama_cache(log, &cache, number);
 }
 
 /* Until 2025: "llama_kv_cache_init: kv_size = 32768, ..., n_layer = 64, ...", then "KV self size  = 4352.00 MiB, K (q8_0):
@@ -118,14 +134,9 @@ static void take_old_llama_cache(struct kv_log *log, const char *line, unsigned 
 		log->llama_cells = strtod(cells + strlen("kv_size = "), NULL);
 		log->llama_layers = strtod(layers + strlen("n_layer = "), NULL);
 	}
-	if (!size || log->caches == KV_LOG_CACHES
-	    || sscanf(size, "KV self size = %lf MiB, K (%15[a-z0-9_]): %lf MiB, V (%15[a-z0-9_]): %lf", &cache.size.number,
-	              cache.first_type, &cache.first.number, cache.second_type, &cache.second.number) != 5)
-		return;
-	cache.size.half = cache.first.half = cache.second.half = 0.005;
-	cache.size.line = cache.first.line = cache.second.line = number;
-	log->cache[log->caches++] = cache;
-	log->engine = KV_LOG_LLAMA_CPP;
+	if (size && sscanf(size, "KV self size = %lf MiB, K (%15[a-z0-9_]): %lf MiB, V (%15[a-z0-9_]): %lf", &cache.size.number,
+	                   cache.first_type, &cache.first.number, cache.second_type, &cache.second.number) == 5)
+		add_llama_cache(log, &cache, number);
 }
 
 static bool has_pool(const struct kv_log *log, const char *rank)

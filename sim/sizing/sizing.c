@@ -20,19 +20,10 @@ static uint64_t padded(uint64_t cells)
 	return kv_ceil_div(cells, CELL_PADDING) * CELL_PADDING;
 }
 
-static uint64_t llama_state_bytes(const struct kv_model *m)
-{
-	const struct kv_recurrent *s = &m->recurrent;
-	uint64_t keys = 2 * (uint64_t)s->key_heads * s->key_dim;  /* Mamba-2's groups, none in Mamba-1 */
-	uint64_t channels = keys + (s->inner ? s->inner : (uint64_t)s->value_heads * s->value_dim);
-	uint64_t state = s->d_state ? (uint64_t)s->inner * s->d_state : (uint64_t)s->value_heads * s->value_dim * s->key_dim;
-
-	return STATE_BYTES * (channels * (s->conv_kernel - 1) + state);
-}
-
 uint64_t kv_llama_cache_bytes(const struct kv_budget_question *q, uint64_t tokens, uint64_t slots)
 {
 	const struct kv_model *m = q->model;
+	struct kv_state_elements state = kv_model_state(m, 1);
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < m->layers; i++) {
@@ -48,10 +39,8 @@ uint64_t kv_llama_cache_bytes(const struct kv_budget_question *q, uint64_t token
 		else if (l->kv_heads)
 			bytes += cells * (kv_cache_row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->head_dim)
 			                  + kv_cache_row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->v_head_dim));
-		if (!l->kv_heads || l->with_state)
-			bytes += slots * llama_state_bytes(m);
 	}
-	return bytes;
+	return bytes + slots * STATE_BYTES * (state.convolution + state.state);
 }
 
 /* Largest n in 0..limit for which fits(n) holds; it holds for all smaller ones. */
