@@ -35,7 +35,7 @@ struct reading {
 	struct kv_layout layout;
 	uint64_t in_flight, block;   /* block: the smallest of the groups */
 	const char *why;             /* NULL = as logged */
-	double fewest;               /* above 0: the blocks are those of the rank with the fewest, the GiB another's; how much fewer at most */
+	double fewest;               /* above 0: the blocks are another rank's than the GiB, by at most this share fewer */
 	uint64_t blocks;             /* the solution */
 	bool by_concurrency;         /* tokens mean concurrency x length */
 };
@@ -81,7 +81,7 @@ static bool follows(const struct evidence *e, struct reading *r, uint64_t blocks
 		return false;
 	if (e->needed && e->length && !kv_span_meets(kv_span_of(e->needed), kv_span_exactly(needed)))
 		return false;
-	if (e->storable && !(request_blocks(e, r, e->storable) <= (double)blocks && request_blocks(e, r, e->storable + 1) > (double)blocks))
+	if (e->storable && (request_blocks(e, r, e->storable) > (double)blocks || request_blocks(e, r, e->storable + 1) <= (double)blocks))
 		return false;
 	if (e->tokens && e->tokens != by_blocks && e->tokens != by_concurrency
 	    && !(e->blocks && e->tokens == (blocks - 1) * r->block))
