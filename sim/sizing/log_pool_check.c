@@ -650,6 +650,12 @@ const struct kv_cache_format *kv_checker_cache(const struct kv_checker *c)
 	return format ? format : kv_cache_format_find("auto", &ignored);
 }
 
+/* A negative budget has no pool. */
+static bool tells_of_pool(const struct evidence *e)
+{
+	return (e->has_kv && e->kv.high >= 0) || (!e->has_kv && (e->blocks || e->tokens || e->needed));
+}
+
 static void note_ranks(struct kv_checker *c)
 {
 	uint32_t tp = kv_checker_tensor_parallel(c);
@@ -668,9 +674,7 @@ void kv_checker_pool(struct kv_checker *c)
 	gather(&s);
 	note_ranks(c);
 	kv_checker_weights(c);
-	if (kv_checker_engine_pools(c, &s.options) || (!s.evidence.has_kv && !s.evidence.blocks && !s.evidence.tokens && !s.evidence.needed))
-		return;
-	if (s.evidence.has_kv && s.evidence.kv.high < 0)
+	if (kv_checker_engine_pools(c, &s.options) || !tells_of_pool(&s.evidence))
 		return;
 	search_all(&s);
 	if (!s.solved) {
