@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "results/comparison.h"
+#include "results/html.h"
 
 static const char head[] =
 	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>kvsim comparison</title>\n"
@@ -14,34 +15,6 @@ static const char head[] =
 	"td { white-space: nowrap; }\n"
 	"th:first-child, td:first-child, .verdicts td:last-child, .verdicts th:last-child { text-align: left; }\n"
 	".better { color: #14682f; } .worse { color: #a11; } .none { color: #777; }\n</style>\n</head>\n<body>\n";
-
-static void write_escaped(struct kv_output *out, const char *text)
-{
-	for (; *text != '\0'; text++)
-		switch (*text) {
-		case '<':
-			kv_output_text(out, "&lt;");
-			break;
-		case '>':
-			kv_output_text(out, "&gt;");
-			break;
-		case '&':
-			kv_output_text(out, "&amp;");
-			break;
-		case '"':
-			kv_output_text(out, "&quot;");
-			break;
-		default:
-			kv_output_bytes(out, text, 1);
-		}
-}
-
-static void write_cell(struct kv_output *out, const char *tag, const char *text)
-{
-	kv_output_printf(out, "<%s>", tag);
-	write_escaped(out, text);
-	kv_output_printf(out, "</%s>", tag);
-}
 
 static void write_verdict(struct kv_output *out, const struct kv_difference *found, int wanted)
 {
@@ -57,18 +30,18 @@ static void write_metrics(struct kv_output *out, const struct kv_comparison *com
 	char cell[KV_CELL_MAX];
 
 	kv_output_text(out, "<table class=\"verdicts\">\n<tr><th></th>");
-	write_cell(out, "th", comparison->run[0].name);
-	write_cell(out, "th", comparison->run[i + 1].name);
+	kv_html_element(out, "th", comparison->run[0].name);
+	kv_html_element(out, "th", comparison->run[i + 1].name);
 	kv_output_text(out, "<th>difference</th><th>95 % interval</th><th>verdict</th></tr>\n");
 	for (size_t r = 0; r < variant->rows; r++) {
 		const struct kv_comparison_row *row = &variant->row[r];
 
 		kv_output_text(out, "<tr>");
-		write_cell(out, "td", row->label);
-		write_cell(out, "td", kv_comparison_value(row->found.baseline, row->unit, cell));
-		write_cell(out, "td", kv_comparison_value(row->found.variant, row->unit, cell));
-		write_cell(out, "td", kv_comparison_change(&row->found, row->unit, cell));
-		write_cell(out, "td", kv_comparison_interval(&row->found, row->unit, cell));
+		kv_html_element(out, "td", row->label);
+		kv_html_element(out, "td", kv_comparison_value(row->found.baseline, row->unit, cell));
+		kv_html_element(out, "td", kv_comparison_value(row->found.variant, row->unit, cell));
+		kv_html_element(out, "td", kv_comparison_change(&row->found, row->unit, cell));
+		kv_html_element(out, "td", kv_comparison_interval(&row->found, row->unit, cell));
 		write_verdict(out, &row->found, row->wanted);
 		kv_output_text(out, "</tr>\n");
 	}
@@ -89,13 +62,13 @@ static void write_classes(struct kv_output *out, const struct kv_variant_compari
 		const struct kv_comparison_class *class = &variant->class[c];
 
 		kv_output_printf(out, "<tr><td>%s ", class->kind);
-		write_escaped(out, class->label);
+		kv_html_text(out, class->label);
 		kv_output_printf(out, "</td><td>%zu</td>", class->requests);
-		write_cell(out, "td", kv_comparison_change(&class->ttft, "ms", cell));
-		write_cell(out, "td", kv_comparison_interval(&class->ttft, "ms", cell));
+		kv_html_element(out, "td", kv_comparison_change(&class->ttft, "ms", cell));
+		kv_html_element(out, "td", kv_comparison_interval(&class->ttft, "ms", cell));
 		write_verdict(out, &class->ttft, -1);
-		write_cell(out, "td", kv_comparison_change(&class->e2el, "ms", cell));
-		write_cell(out, "td", kv_comparison_interval(&class->e2el, "ms", cell));
+		kv_html_element(out, "td", kv_comparison_change(&class->e2el, "ms", cell));
+		kv_html_element(out, "td", kv_comparison_interval(&class->e2el, "ms", cell));
 		kv_output_printf(out, "<td>%zu / %zu / %zu</td>", class->faster, class->equal, class->slower);
 		write_verdict(out, &class->e2el, -1);
 		kv_output_text(out, "</tr>\n");
@@ -109,13 +82,13 @@ static void write_overview(struct kv_output *out, const struct kv_comparison *co
 
 	kv_output_text(out, "<table>\n<tr><th></th>");
 	for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
-		write_cell(out, "th", kv_comparison_overview_label(comparison, c));
+		kv_html_element(out, "th", kv_comparison_overview_label(comparison, c));
 	kv_output_text(out, "</tr>\n");
 	for (size_t i = 0; i < comparison->runs; i++) {
 		kv_output_text(out, "<tr>");
-		write_cell(out, "td", comparison->run[i].name);
+		kv_html_element(out, "td", comparison->run[i].name);
 		for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
-			write_cell(out, "td", kv_comparison_overview_cell(comparison, i, c, cell));
+			kv_html_element(out, "td", kv_comparison_overview_cell(comparison, i, c, cell));
 		kv_output_text(out, "</tr>\n");
 	}
 	kv_output_text(out, "</table>\n<p>Of each variant " KV_OVERVIEW_LEGEND ".</p>\n");
@@ -124,14 +97,14 @@ static void write_overview(struct kv_output *out, const struct kv_comparison *co
 static void write_run(struct kv_output *out, const struct kv_compared_run *run)
 {
 	kv_output_text(out, "<li><b>");
-	write_escaped(out, run->name);
+	kv_html_text(out, run->name);
 	kv_output_text(out, "</b>: ");
-	write_escaped(out, *run->settings != '\0' ? run->settings : "the scenario as it is");
+	kv_html_text(out, *run->settings != '\0' ? run->settings : "the scenario as it is");
 	kv_output_printf(out, "%s%s%s", run->stalled ? " (STALLED)" : "", run->partial ? " (PARTIAL)" : "",
 	                 run->oracle ? " (an oracle: it uses output lengths that a real engine cannot know)" : "");
 	for (size_t i = 0; i < run->warnings.count; i++) {
 		kv_output_text(out, i == 0 ? "\n<ul class=\"none\">" : "");
-		write_cell(out, "li", run->warnings.text[i]);
+		kv_html_element(out, "li", run->warnings.text[i]);
 		kv_output_text(out, i + 1 == run->warnings.count ? "</ul>" : "");
 	}
 	kv_output_text(out, "</li>\n");
@@ -141,7 +114,7 @@ void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_
 {
 	kv_output_text(out, head);
 	kv_output_text(out, "<h1>One workload, several engines</h1>\n<p>Workload: ");
-	write_escaped(out, comparison->workload);
+	kv_html_text(out, comparison->workload);
 	kv_output_printf(out, ", %zu requests.</p>\n<ul>\n", comparison->run[0].requests);
 	for (size_t i = 0; i < comparison->runs; i++)
 		write_run(out, &comparison->run[i]);
@@ -150,9 +123,9 @@ void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_
 		write_overview(out, comparison);
 	for (size_t i = 0; i + 1 < comparison->runs; i++) {
 		kv_output_text(out, "<h2>");
-		write_escaped(out, comparison->run[i + 1].name);
+		kv_html_text(out, comparison->run[i + 1].name);
 		kv_output_text(out, " against ");
-		write_escaped(out, comparison->run[0].name);
+		kv_html_text(out, comparison->run[0].name);
 		kv_output_printf(out, "</h2>\n<p>Latencies are of the %zu requests that both finished.</p>\n",
 		                 comparison->variant[i].finished_in_both);
 		write_metrics(out, comparison, i);

@@ -1,8 +1,8 @@
 # Results: recorders and writers.
 libkvsim_a_SOURCES += \
+	%D%/bootstrap.c %D%/bootstrap.h \
 	%D%/charts.c %D%/charts.h \
 	%D%/chrome_trace.c %D%/chrome_trace.h \
-	%D%/bootstrap.c %D%/bootstrap.h \
 	%D%/compared_run.c %D%/compared_run.h \
 	%D%/comparison.c %D%/comparison.h \
 	%D%/comparison_cells.c \
@@ -15,7 +15,13 @@ libkvsim_a_SOURCES += \
 	%D%/duration.c %D%/duration.h \
 	%D%/events_csv.c %D%/events_csv.h \
 	%D%/explain.c %D%/explain.h \
+	%D%/explain_exhausted.c \
+	%D%/explain_first_tokens.c \
+	%D%/explain_misses.c \
+	%D%/explain_questions.h \
 	%D%/facts.c %D%/facts.h \
+	%D%/finding.c %D%/finding.h \
+	%D%/html.c %D%/html.h \
 	%D%/insight.c %D%/insight.h \
 	%D%/json_text.c %D%/json_text.h \
 	%D%/level_sums.h \
@@ -26,6 +32,11 @@ libkvsim_a_SOURCES += \
 	%D%/report.c %D%/report.h \
 	%D%/report_again.c \
 	%D%/report_assets.h \
+	%D%/report_basis.c \
+	%D%/report_charts.c \
+	%D%/report_numbers.c \
+	%D%/report_parts.h \
+	%D%/report_who.c \
 	%D%/requests_csv.c %D%/requests_csv.h \
 	%D%/result_folder.c %D%/result_folder.h \
 	%D%/results.c %D%/results.h \

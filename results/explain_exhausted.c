@@ -1,0 +1,414 @@
+#include "config.h"
+
+#include "results/explain_questions.h"
+
+#include <stdio.h>
+
+#include "results/duration.h"
+#include "results/facts.h"
+
+enum resource { BLOCKS, SLOTS, BUDGET, RESOURCES };
+
+static const struct {
+	const char *key;   /* under kvsim/queue_waits_for */
+	const char *what;
+	const char *setting;  /* that limits it; NULL = several */
+} resources[RESOURCES] = {
+	{"blocks", "KV cache blocks", NULL},
+	{"sequence_slots", "sequence slots", "max_num_seqs"},
+	{"token_budget", "compute (the token budget of each step)", "max_num_batched_tokens"}
+};
+
+#define RESOURCE_ROOM 160
+
+/* "sequence slots, max_num_seqs (here 256),". */
+static const char *resource_text(char text[RESOURCE_ROOM], const json_t *facts, enum resource resource)
+{
+	const char *setting = resources[resource].setting;
+	char value[KV_SETTING_ROOM];
+
+	if (setting == NULL)
+		return resources[resource].what;
+	snprintf(text, RESOURCE_ROOM, "%s, %s%s,", resources[resource].what, setting,
+	         kv_setting_text(value, facts, setting));
+	return text;
+}
+
+static double bound_share(const json_t *facts, enum resource resource)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "kvsim/queue_waits_for/%s", resources[resource].key);
+	return 100 * kv_facts_number(facts, path);
+}
+
+/* The one the queue waited for most of the time; RESOURCES if the queue was all but always empty. */
+static enum resource binding_resource(const json_t *facts)
+{
+	const double negligible = 1;
+	enum resource most = BLOCKS;
+
+	for (int i = 1; i < RESOURCES; i++)
+		if (bound_share(facts, i) > bound_share(facts, most))
+			most = i;
+	return bound_share(facts, most) < negligible ? RESOURCES : most;
+}
+
+/* Another one that counts as well: waited for at least half as long. RESOURCES if there is none. */
+static enum resource second_resource(const json_t *facts, enum resource first)
+{
+	enum resource most = RESOURCES;
+
+	for (int i = 0; i < RESOURCES && first != RESOURCES; i++)
+		if (i != (int)first && 2 * bound_share(facts, i) >= bound_share(facts, first) &&
+		    (most == RESOURCES || bound_share(facts, i) > bound_share(facts, most)))
+			most = i;
+	return most;
+}
+
+static void add_occupancy(const json_t *facts, json_t *finding)
+{
+	double pool = kv_facts_number(facts, "kvsim/usable_blocks");
+	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
+	double reserved = kv_facts_number(facts, "kvsim/mean_reserved_blocks");
+	double waste = kv_facts_number(facts, "kvsim/mean_waste_blocks");
+
+	kv_finding_evidence(finding,
+	                    "Live requests pinned %.1f %% of the pool of %.0f blocks on average and %.1f %% at the "
+	                    "peak, first reached at %.1f s.",
+	                    kv_percent_of(pinned, pool), pool,
+	                    kv_percent_of(kv_facts_number(facts, "kvsim/peak_pinned_blocks"), pool),
+	                    kv_facts_number(facts, "kvsim/peak_pinned_s"));
+	kv_finding_evidence(finding,
+	                    "Of the pinned slots, %.1f %% were reserved and not yet filled, %.1f %% were allocation "
+	                    "waste.",
+	                    kv_percent_of(reserved, pinned), kv_percent_of(waste, pinned));
+	kv_finding_evidence(finding,
+	                    "The rest of the pool: %.1f %% of it was cached for reuse and %.1f %% free, on average.",
+	                    kv_percent_of(kv_facts_number(facts, "kvsim/mean_cached_blocks"), pool),
+	                    kv_percent_of(kv_facts_number(facts, "kvsim/mean_free_blocks"), pool));
+}
+
+bool kv_explain_is_overloaded(const json_t *facts)
+{
+	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
+	double waited = bound_share(facts, BLOCKS) + bound_share(facts, SLOTS) + bound_share(facts, BUDGET);
+
+	return arrived > 0 && kv_facts_number(facts, "kvsim/simulated_s") > 1.2 * arrived && waited >= 50 &&
+	       !json_is_true(kv_facts_at(facts, "kvsim/stalled")) && !json_is_true(kv_facts_at(facts, "kvsim/partial"));
+}
+
+static void add_overload(const json_t *facts, json_t *finding)
+{
+	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
+	double ended = kv_facts_number(facts, "kvsim/simulated_s");
+	char arrivals[32], serving[32];
+
+	if (kv_explain_is_overloaded(facts))
+		kv_finding_extend_verdict(finding,
+		                          "Overloaded: %s of arrivals took %s to serve, so the load is about %.1f "
+		                          "times what this deployment serves.",
+		                          kv_duration_text(arrivals, 1000 * arrived),
+		                          kv_duration_text(serving, 1000 * ended), ended / arrived);
+}
+
+static void add_queue(const json_t *facts, json_t *finding)
+{
+	kv_finding_evidence(finding,
+	                    "The queue waited for KV cache blocks during %.1f %% of the time, for sequence slots %.1f "
+	                    "%%, for room in the token budget of a step %.1f %%. %.1f requests ran on average, %.0f at "
+	                    "most; %.0f were in flight at most.",
+	                    bound_share(facts, BLOCKS), bound_share(facts, SLOTS), bound_share(facts, BUDGET),
+	                    kv_facts_number(facts, "kvsim/mean_running"), kv_facts_number(facts, "kvsim/peak_running"),
+	                    kv_facts_number(facts, "max_concurrent_requests"));
+}
+
+/* What a class or tenant took of what was short. */
+static double taken(const json_t *crowd, enum resource resource)
+{
+	if (resource == BUDGET)
+		return kv_facts_number(crowd, "prompt_tokens") - kv_facts_number(crowd, "cached_tokens");
+	return kv_facts_number(crowd, "block_seconds");
+}
+
+/* What was taken, in the words of the evidence. */
+static const char *taken_text(enum resource resource)
+{
+	return resource == BUDGET ? "prompt tokens that had to be computed" : "block-seconds";
+}
+
+static double total_of(const json_t *crowds, enum resource resource)
+{
+	const json_t *crowd;
+	double total = 0;
+	size_t i;
+
+	json_array_foreach(crowds, i, crowd)
+		total += taken(crowd, resource);
+	return total;
+}
+
+static double requests_of(const json_t *crowds)
+{
+	const json_t *crowd;
+	double requests = 0;
+	size_t i;
+
+	json_array_foreach(crowds, i, crowd)
+		requests += kv_facts_number(crowd, "requests");
+	return requests;
+}
+
+/* The crowd that took most, in all or by request; NULL if nobody took anything. */
+static const json_t *main_taker(const json_t *crowds, enum resource resource, bool by_request)
+{
+	const json_t *largest = NULL, *crowd;
+	double most = 0;
+	size_t i;
+
+	json_array_foreach(crowds, i, crowd) {
+		double held = taken(crowd, resource) / (by_request ? kv_facts_number(crowd, "requests") : 1);
+
+		if (held > most) {
+			most = held;
+			largest = crowd;
+		}
+	}
+	return largest;
+}
+
+/* The class of prompt lengths, or the tenant, that took most of what was short; of two things in one line if it is the
+ * same for both. */
+static void add_takers(const json_t *facts, json_t *finding, const enum resource short_of[2], const char *path,
+                       const char *label)
+{
+	const json_t *crowds = kv_facts_at(facts, path);
+	const json_t *first = main_taker(crowds, short_of[0], false);
+	const json_t *second = short_of[1] != RESOURCES ? main_taker(crowds, short_of[1], false) : NULL;
+	char also[96] = "";
+
+	if (first == NULL || json_array_size(crowds) < 2)
+		return;
+	if (first == second)
+		snprintf(also, sizeof also, " and %.0f %% of all %s",
+		         kv_percent_of(taken(first, short_of[1]), total_of(crowds, short_of[1])),
+		         taken_text(short_of[1]));
+	kv_finding_evidence(finding, "Most went to %s %s: %.0f %% of all %s%s, with %.0f %% of the requests.", label,
+	                    kv_facts_text(first, "name"),
+	                    kv_percent_of(taken(first, short_of[0]), total_of(crowds, short_of[0])),
+	                    taken_text(short_of[0]), also,
+	                    kv_percent_of(kv_facts_number(first, "requests"), requests_of(crowds)));
+	if (second != NULL && second != first)
+		kv_finding_evidence(finding, "Most %s went to %s %s: %.0f %%, with %.0f %% of the requests.",
+		                    taken_text(short_of[1]), label, kv_facts_text(second, "name"),
+		                    kv_percent_of(taken(second, short_of[1]), total_of(crowds, short_of[1])),
+		                    kv_percent_of(kv_facts_number(second, "requests"), requests_of(crowds)));
+}
+
+/* The class whose requests weigh most each: few may hold what many wait for. */
+static void add_heaviest(const json_t *facts, json_t *finding)
+{
+	const json_t *classes = kv_facts_at(facts, "kvsim/length_classes");
+	const json_t *heaviest = main_taker(classes, BLOCKS, true);
+	double each, mean;
+
+	if (heaviest == NULL || json_array_size(classes) < 2)
+		return;
+	each = taken(heaviest, BLOCKS) / kv_facts_number(heaviest, "requests");
+	mean = total_of(classes, BLOCKS) / requests_of(classes);
+	kv_finding_evidence(finding,
+	                    "A request weighed most among prompts of %s: %.1f times the block-seconds of the mean "
+	                    "request; %.0f %% of the requests, %.0f %% of all block-seconds.",
+	                    kv_facts_text(heaviest, "name"), each / mean,
+	                    kv_percent_of(kv_facts_number(heaviest, "requests"), requests_of(classes)),
+	                    kv_percent_of(taken(heaviest, BLOCKS), total_of(classes, BLOCKS)));
+}
+
+static void add_all_takers(const json_t *facts, json_t *finding, enum resource first, enum resource second)
+{
+	const enum resource short_of[2] = {first, second};
+
+	add_takers(facts, finding, short_of, "kvsim/length_classes", "prompts of");
+	add_takers(facts, finding, short_of, "kvsim/tenants", "tenant");
+	if (first == BLOCKS || second == BLOCKS)
+		add_heaviest(facts, finding);
+}
+
+static void add_largest(const json_t *facts, json_t *finding)
+{
+	const json_t *largest = kv_facts_at(facts, "kvsim/largest_at_peak");
+	double pool = kv_facts_number(facts, "kvsim/usable_blocks");
+	char names[400] = "";
+	const json_t *request;
+	size_t used = 0, i;
+
+	json_array_foreach(largest, i, request)
+		if (i < 3 && used < sizeof names)
+			used += (size_t)snprintf(names + used, sizeof names - used,
+			                         "%s%s (%.0f blocks at its end, %.1f %% of the pool)",
+			                         i > 0 ? ", " : "", kv_facts_text(request, "request_id"),
+			                         kv_facts_number(request, "blocks"),
+			                         kv_percent_of(kv_facts_number(request, "blocks"), pool));
+	if (json_array_size(largest) > 0)
+		kv_finding_evidence(finding, "The largest requests at the peak, shared blocks included: %s.", names);
+}
+
+static void add_preemptions(const json_t *facts, json_t *finding)
+{
+	double preemptions = kv_facts_number(facts, "kvsim/preemptions");
+	double swaps = kv_facts_number(facts, "kvsim/swap/preemptions_by_swap");
+
+	if (swaps > 0)
+		kv_finding_evidence(finding,
+		                    "%.0f preemption%s went to host memory and back: copies took %.2f s of the steps.",
+		                    swaps, swaps == 1 ? "" : "s", kv_facts_number(facts, "kvsim/swap/copy_s"));
+	preemptions -= swaps;
+	if (preemptions > 0)
+		kv_finding_evidence(finding, "%.0f preemption%s threw away %.0f computed tokens.", preemptions,
+		                    preemptions == 1 ? "" : "s", kv_facts_number(facts, "kvsim/recomputed_tokens"));
+}
+
+/* A pool that is half empty at its peak while requests wait for blocks: admission holds room back for what may come. */
+static void advise_allowance(const json_t *facts, json_t *finding)
+{
+	double peak = kv_percent_of(kv_facts_number(facts, "kvsim/peak_pinned_blocks"),
+	                            kv_facts_number(facts, "kvsim/usable_blocks"));
+
+	if (peak < 50)
+		kv_finding_advice(finding,
+		                  "No more than %.1f %% of the pool was ever pinned: admission %s holds the rest back "
+		                  "for what requests may still ask for. A smaller --default-max-tokens, where the "
+		                  "trace gives no max_tokens, or an --admission that holds back less.",
+		                  peak, kv_facts_text(facts, "kvsim/policies/admission"));
+}
+
+static void advise_blocks(const json_t *facts, json_t *finding)
+{
+	double pinned = kv_facts_number(facts, "kvsim/mean_pinned_blocks");
+	double unfilled = kv_facts_number(facts, "kvsim/mean_reserved_blocks") +
+	                  kv_facts_number(facts, "kvsim/mean_waste_blocks");
+	const json_t *classes = kv_facts_at(facts, "kvsim/length_classes");
+	const json_t *heaviest = main_taker(classes, BLOCKS, true);
+	char utilization[KV_SETTING_ROOM];
+
+	kv_finding_advice(finding,
+	                  "More blocks: more or larger GPUs, a higher --gpu-memory-utilization%s, an fp8 KV cache "
+	                  "(--kv-cache-dtype), quantized weights.",
+	                  kv_setting_text(utilization, facts, "gpu_memory_utilization"));
+	if (heaviest != NULL && json_array_size(classes) > 1)
+		kv_finding_advice(finding,
+		                  "Fewer blocks a request: those of prompts of %s weigh most each (see the evidence); "
+		                  "a smaller --max-model-len, or a replica of their own, takes them out of the others' "
+		                  "way.",
+		                  kv_facts_text(heaviest, "name"));
+	if (kv_percent_of(unfilled, pinned) > 20)
+		kv_finding_advice(finding,
+		                  "%.0f %% of the pinned slots are empty: --allocation paged, or a reservation nearer "
+		                  "to the true length (--default-max-tokens).",
+		                  kv_percent_of(unfilled, pinned));
+	advise_allowance(facts, finding);
+	kv_finding_advice(finding, "Fewer requests at once: a lower arrival rate. A client-side cap "
+	                           "(--max-concurrency) moves the wait to the client, before sending, where TTFT does "
+	                           "not count it; it does not end it.");
+}
+
+/* A queue for compute gets shorter with the cache only where hits save computing. */
+static void advise_cache_for_compute(const json_t *facts, json_t *finding)
+{
+	double queried = kv_facts_number(facts, "kvsim/queried_tokens");
+	double evicted = kv_percent_of(kv_facts_number(facts, "kvsim/miss_tokens/evicted"), queried);
+
+	if (evicted >= 5)
+		kv_finding_advice(finding,
+		                  "Waits for compute get shorter with more KV cache only through hits: %.1f %% of the "
+		                  "prompt tokens had been evicted and were computed again. Whether a larger pool keeps "
+		                  "them, the next question says.",
+		                  evicted);
+	else
+		kv_finding_advice(finding, "Waits for compute do not get shorter with more KV cache.");
+}
+
+static void advise(const json_t *facts, json_t *finding, enum resource resource)
+{
+	char value[KV_SETTING_ROOM];
+
+	if (resource == BLOCKS) {
+		advise_blocks(facts, finding);
+	} else if (resource == SLOTS) {
+		kv_finding_advice(finding,
+		                  "Raise --max-num-seqs%s: the pool still had %.1f %% free or reusable on average.",
+		                  kv_setting_text(value, facts, "max_num_seqs"),
+		                  100 - kv_percent_of(kv_facts_number(facts, "kvsim/mean_pinned_blocks"),
+		                                      kv_facts_number(facts, "kvsim/usable_blocks")));
+		kv_finding_advice(finding, "Waits for slots do not get shorter with more KV cache.");
+	} else if (resource == BUDGET) {
+		kv_finding_advice(finding, "More compute: more or faster GPUs.");
+		kv_finding_advice(finding,
+		                  "Larger steps: a larger --max-num-batched-tokens%s computes no faster, but spreads "
+		                  "what each step costs over more tokens; decoding requests wait longer for each step.",
+		                  kv_setting_text(value, facts, "max_num_batched_tokens"));
+		kv_finding_advice(finding, "Less to compute: more prefix hits (see the next question), shorter "
+		                           "prompts.");
+		advise_cache_for_compute(facts, finding);
+	} else {
+		kv_finding_advice(finding, "Nothing has to change for this load; raise the rate (--time-scale, "
+		                           "--request-rate) to find the limit.");
+	}
+}
+
+static void judge_stopped(const json_t *facts, json_t *finding)
+{
+	const char *id = kv_facts_text(facts, "kvsim/stalled_request");
+
+	if (!json_is_true(kv_facts_at(facts, "kvsim/livelocked")) &&
+	    kv_facts_number(facts, "kvsim/stalled_needs_blocks") <= kv_facts_number(facts, "kvsim/usable_blocks")) {
+		kv_finding_verdict(finding,
+		                   "The run stopped: request %s is never let in, though its blocks fit the pool. %.0f "
+		                   "requests were left unfinished.",
+		                   id != NULL ? id : "?", kv_facts_number(facts, "kvsim/unfinished"));
+		kv_finding_advice(finding, "Chunked prefill or a larger --max-num-batched-tokens, if its prompt is "
+		                           "longer than that; else another --admission policy.");
+		return;
+	}
+	kv_finding_verdict(finding,
+	                   "The run stopped: request %s needs %.0f blocks and the pool has %.0f. %.0f requests were "
+	                   "left unfinished.",
+	                   id != NULL ? id : "?", kv_facts_number(facts, "kvsim/stalled_needs_blocks"),
+	                   kv_facts_number(facts, "kvsim/usable_blocks"), kv_facts_number(facts, "kvsim/unfinished"));
+	kv_finding_advice(finding, "A pool of at least that many blocks, a --max-model-len that keeps such requests "
+	                           "out, or engine.refuse_impossible, which refuses them at arrival.");
+}
+
+json_t *kv_explain_exhausted(const json_t *facts)
+{
+	json_t *finding = kv_finding_new("What was exhausted?");
+	enum resource resource = binding_resource(facts);
+	enum resource second = second_resource(facts, resource);
+	char first_text[RESOURCE_ROOM], second_text[RESOURCE_ROOM];
+
+	if (json_is_true(kv_facts_at(facts, "kvsim/stalled")))
+		judge_stopped(facts, finding);
+	else if (resource == RESOURCES)
+		kv_finding_verdict(finding, "Nothing: the queue was empty for %.1f %% of the time.",
+		                   100 - bound_share(facts, BLOCKS) - bound_share(facts, SLOTS) -
+		                           bound_share(facts, BUDGET));
+	else if (second == RESOURCES)
+		kv_finding_verdict(finding, "The queue waited for %s during %.1f %% of the time.",
+		                   resource_text(first_text, facts, resource), bound_share(facts, resource));
+	else
+		kv_finding_verdict(finding,
+		                   "Two things: the queue waited for %s during %.1f %% of the time, and for %s during "
+		                   "%.1f %%.",
+		                   resource_text(first_text, facts, resource), bound_share(facts, resource),
+		                   resource_text(second_text, facts, second), bound_share(facts, second));
+	add_overload(facts, finding);
+	add_queue(facts, finding);
+	add_occupancy(facts, finding);
+	add_all_takers(facts, finding, resource, second);
+	add_largest(facts, finding);
+	add_preemptions(facts, finding);
+	advise(facts, finding, resource);
+	if (second != RESOURCES)
+		advise(facts, finding, second);
+	return finding;
+}
