@@ -142,6 +142,7 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 		                 "session_id: is that of an earlier session too; allowed: unique ids");
 	if (take_turns(self, session, turns, line, &any) != 0)
 		return -1;
+	kv_session_end(session);
 	return any ? 0 : kv_trace_leave_out(self->trace, line, KV_FAULT_EMPTY_SESSION, NULL);
 }
 

@@ -118,6 +118,7 @@ static int expand(void *owner, const json_t *object, uint64_t line)
 		return kv_trace_leave_out(self->trace, line, KV_FAULT_EMPTY_SESSION, NULL);
 	for (size_t i = 0; i < json_array_size(requests) && status == 0; i++)
 		status = take_request(self, session, json_array_get(requests, i), object, line);
+	kv_session_end(session);
 	return status;
 }
 

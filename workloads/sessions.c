@@ -104,6 +104,13 @@ void kv_session_fill(const struct kv_session *session, struct kv_row *row, uint3
 	kv_session_follow(session, row);
 }
 
+void kv_session_end(struct kv_session *session)
+{
+	free(session->context);
+	session->context = NULL;
+	session->count = session->capacity = 0;
+}
+
 void kv_session_take(struct kv_session *session, const struct kv_row *row)
 {
 	size_t need = row->segment_count + 1;

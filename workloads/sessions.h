@@ -1,7 +1,7 @@
 /* Sessions that are told round by round: how much of what came before a round keeps, how much it adds, how much it
  * generates. Their prompts become segments: what a round added, and what earlier rounds generated.
  *
- * Memory: a few segments a round of every session, until the end.
+ * Memory: a few segments a round of every session, until it or the file ends.
  */
 #ifndef KV_WORKLOADS_SESSIONS_H
 #define KV_WORKLOADS_SESSIONS_H
@@ -41,6 +41,8 @@ void kv_session_fill(const struct kv_session *session, struct kv_row *row, uint3
 void kv_session_begin(const struct kv_session *session, struct kv_row *row, uint32_t kept, uint32_t added);
 void kv_session_add(const struct kv_session *session, struct kv_row *row, uint32_t added);
 void kv_session_follow(const struct kv_session *session, struct kv_row *row);
+/* No more rounds will come: what it has said is forgotten, its name and its number of rounds are not. */
+void kv_session_end(struct kv_session *session);
 /* The row has been taken: it is the session's last round now. */
 void kv_session_take(struct kv_session *session, const struct kv_row *row);
 
