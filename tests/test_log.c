@@ -265,6 +265,20 @@ static const struct {
 	 0, 4, 0, 0, "a token of windowed layers"},
 	{"KV Cache is allocated. #tokens: 367404, K size: 4.12 GB, V size: 4.12 GB\n", "qwen3-235b-a22b", NULL, 4, 1, 1, 0,
 	 "the KV cache is fp8"},
+	/* 32,768 x 196,608 bytes of swap are 6 GiB; ranks of a pipeline of which one is not in the paste: 5,302 x 4 GiB / 7,767 */
+	{"the rest of the memory reserved for KV Cache is 3.63GiB.\n# cuda blocks: 19813, # CPU blocks: 32768\n", NULL, NULL, 0, 0, 1, 0,
+	 "6 GiB of swap"},
+	{"the rest of the memory reserved for KV Cache is 5.71GiB.\n(RayWorkerWrapper pid=627, ip=10.0.0.1) the rest of the memory reserved "
+	 "for KV Cache is 3.58GiB.\n# cuda blocks: 5302, # CPU blocks: 7767\n", NULL, NULL, 0, 0, 1, 0, "has 2.73 GiB for KV"},
+	/* a budget below zero; QwenLM/Qwen3#295; guoqingbao/xinfer#195 */
+	{"Available KV cache memory: -0.53 GiB\nValueError: No available memory for the cache blocks.\n", "llama-3.1-8b", NULL, 0, 1, 0, 0,
+	 "refuses to start"},
+	{"The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (7344).", "qwen-7b", NULL,
+	 0, 1, 0, 0, "459 of them are 3.59 GiB"},
+	{"The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (7344).", NULL, NULL, 0,
+	 1, 0, 0, "whole blocks of 16 (N = 459)"},
+	{"KVCache Allocation: 8192 GPU blocks (48.00 GB), max usable kvcache tokens 524288, scheduling limits [2 seqs x 262144 tokens]\n",
+	 "qwen3-30b-a3b", NULL, 0, 0, 3, 0, "blocks of 64 tokens"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

@@ -270,35 +270,48 @@ static void check_equivalent(struct kv_checker *c)
 		                   "utilisation + the share that graphs take");
 }
 
-/* Swap blocks have the same page as the others: 4 GiB of swap unless told otherwise. Without a model the page is KV
- * memory / blocks. */
-static void check_cpu_blocks(struct kv_checker *c)
+/* Swap that so many blocks of a page are: 4 GiB unless told otherwise, and told in whole or half GiB; 0 if it is neither. */
+static double swap_of(double blocks, struct kv_span page)
 {
-	const struct kv_log_value *blocks = kv_log_get(c->log, KV_FACT_BLOCKS);
-	struct kv_span kv;
+	double least = blocks * page.low / GIB, most = (blocks + 1) * page.high / GIB;
 
-	if (c->given->model || !blocks || blocks->number < 1 || !have(c, KV_FACT_KV, &kv) || kv.low <= 0)
-		return;
-	kv_checker_swap(c, (struct kv_span){kv.low / (blocks->number + 1) * GIB, kv.high / blocks->number * GIB});
+	if (least <= SWAP_GIB && SWAP_GIB < most)
+		return SWAP_GIB;
+	return ceil(2 * least) / 2 < most ? ceil(2 * least) / 2 : 0;
 }
 
 void kv_checker_swap(struct kv_checker *c, struct kv_span page)
 {
 	const struct kv_log_value *cpu = kv_log_get(c->log, KV_FACT_CPU_BLOCKS);
+	double swap;
 
 	if (!cpu || cpu->number < 1)
 		return;
-	for (double swap = SWAP_GIB; swap <= 1024; swap *= 2) {
-		struct kv_span computed = {floor(swap * GIB / page.high), floor(swap * GIB / page.low)};
+	swap = swap_of(cpu->number, page);
+	if (swap > 0)
+		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, fmin(fmax(cpu->number, floor(swap * GIB / page.high)), floor(swap * GIB / page.low)),
+		               swap == SWAP_GIB ? KV_CHECK_AGREES : KV_CHECK_EXPLAINED, "%.10g GiB of swap / bytes of a GPU block", swap);
+	else
+		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, floor(SWAP_GIB * GIB / page.high), KV_CHECK_DIFFERS,
+		               "4 GiB of swap / bytes of a GPU block");
+}
 
-		if (!kv_span_meets(kv_span_of(cpu), computed))
-			continue;
-		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, fmin(fmax(cpu->number, computed.low), computed.high),
-		               swap == SWAP_GIB ? KV_CHECK_AGREES : KV_CHECK_EXPLAINED, "%.0f GiB of swap / bytes of a GPU block", swap);
+/* Without a model the page is KV memory / blocks, of the rank with the fewest blocks: whose memory may not be printed. */
+static void check_cpu_blocks(struct kv_checker *c)
+{
+	const struct kv_log_value *blocks = kv_log_get(c->log, KV_FACT_BLOCKS), *cpu = kv_log_get(c->log, KV_FACT_CPU_BLOCKS);
+	struct kv_span kv, page;
+	double implied;
+
+	if (c->given->model || !blocks || blocks->number < 1 || !have(c, KV_FACT_KV, &kv) || kv.low <= 0)
 		return;
-	}
-	kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, floor(SWAP_GIB * GIB / page.high), KV_CHECK_DIFFERS,
-	               "4 GiB of swap / bytes of a GPU block");
+	page = (struct kv_span){kv.low / (blocks->number + 1) * GIB, kv.high / blocks->number * GIB};
+	implied = cpu && cpu->number >= 1 ? SWAP_GIB / cpu->number * blocks->number : 0;
+	if (implied > 0 && implied < kv.low && swap_of(cpu->number, page) <= 0 && *c->rank)
+		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, floor(SWAP_GIB * GIB / page.high), KV_CHECK_EXPLAINED, "4 GiB of swap / bytes of a "
+		               "GPU block, if the rank with the fewest blocks has %.2f GiB for KV: its line is missing", implied);
+	else
+		kv_checker_swap(c, page);
 }
 
 static double logged_or(const struct kv_checker *c, enum kv_fact fact, double given, double fallback)
@@ -396,6 +409,9 @@ static void check_refusal(struct kv_checker *c)
 		kv_checker_compare(c, KV_FACT_STORABLE, longest, kv_span_exactly(blocks->number * size), "blocks x block size");
 	else if (longest && needed && length > 0)
 		check_longest(c, longest, needed, length);
+	else if (longest && fmod(longest->number, size) == 0)
+		kv_checker_add(c, KV_FACT_STORABLE, longest, longest->number, KV_CHECK_AGREES, "whole blocks of %.0f (N = %.0f)", size,
+		               longest->number / size);
 }
 
 /* Without a model: what the memory of so many tokens comes to. */
@@ -579,8 +595,18 @@ static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *c
 	check_window_cells(c, cache);
 }
 
+/* What is below zero, the engine refuses. */
+static void check_negative(struct kv_checker *c)
+{
+	const struct kv_log_value *kv = kv_log_smallest(c->log, KV_FACT_KV);
+
+	if (kv && kv->number <= 0 && c->log->refused)
+		kv_checker_add(c, KV_FACT_KV, kv, kv->number, KV_CHECK_AGREES, "nothing is left for the KV cache: the engine refuses to start");
+}
+
 static void check_vllm(struct kv_checker *c)
 {
+	check_negative(c);
 	check_requested(c);
 	check_kv_memory(c);
 	check_suggestion(c, KV_FACT_SUGGESTED, false);

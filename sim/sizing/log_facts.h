@@ -102,6 +102,7 @@ struct kv_log {
 	size_t count[KV_FACTS];
 	char version[32], model[KV_LOG_TEXT_LENGTH], kv_dtype[32], dtype[32], quantization[32];
 	bool graphs_subtracted;         /* the log says so */
+	bool refused;                   /* the engine found no memory for a single block */
 	struct kv_log_cache cache[KV_LOG_CACHES];
 	size_t caches, caches_left_out;
 	double llama_cells, llama_layers;  /* of a line that goes before its cache's size (llama.cpp until 2025) */

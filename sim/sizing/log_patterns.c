@@ -45,6 +45,8 @@ static const struct pattern patterns[] = {
 	 {KV_FACT_MAX_LEN, KV_FACT_CONCURRENCY}},
 	{KV_LOG_VLLM, "# CPU blocks", "[A-Za-z]+ blocks: " NUM ", # CPU blocks: " NUM, {KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS}},
 	{KV_LOG_VLLM, "# GPU blocks", "# GPU blocks: " NUM "([^,0-9.]|$)", {KV_FACT_BLOCKS, NONE}},
+	{KV_LOG_VLLM, "KVCache Allocation", "Allocation: " NUM " GPU blocks \\(" NUM " GB\\), max usable kvcache tokens " NUM,
+	 {KV_FACT_BLOCKS, KV_FACT_KV, KV_FACT_TOKENS}},
 	{KV_LOG_VLLM, "num_gpu_blocks is", "num_gpu_blocks is: " NUM, {KV_FACT_BLOCKS}},
 	{KV_LOG_VLLM, "num_gpu_blocks_override=", "num_gpu_blocks=" NUM " with num_gpu_blocks_override=" NUM,
 	 {NONE, KV_FACT_BLOCKS_GIVEN}},
@@ -198,6 +200,7 @@ static void take_groups(struct kv_log *log, const struct pattern *p, const char 
 	}
 	log->engine = p->engine;
 	log->graphs_subtracted |= strstr(text, "default since v0.21") != NULL;
+	log->refused |= strstr(text, "No available memory for the cache blocks") != NULL;
 }
 
 /* Has a pattern of the same wording found its value? */

@@ -114,6 +114,9 @@ static void candidates(const struct evidence *e, const struct reading *r, uint64
 			*low = kv_min(*low, whole((double)e->tokens / (double)e->length * per_request));
 			*high = kv_max(*high, whole((double)(e->tokens + 1) / (double)e->length * per_request) + 1);
 		}
+	} else if (e->storable) {
+		*low = whole(request_blocks(e, r, e->storable));
+		*high = whole(request_blocks(e, r, e->storable + 1)) - 1;
 	} else {
 		*low = 1;
 		*high = e->needed ? 1 : 0;  /* memory for one request says nothing about the pool */
@@ -505,6 +508,7 @@ static void add_refusal_rows(struct search *s)
 	const struct kv_log_value *needed = kv_log_get(s->checker->log, KV_FACT_NEEDED);
 	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_STORABLE);
 	struct reading low = s->found, high = s->found;
+	char rule[128];
 
 	if (needed && s->evidence.length)
 		kv_checker_compare(s->checker, KV_FACT_NEEDED, needed, kv_span_exactly(request_blocks(&s->evidence, &s->found, s->evidence.length)
@@ -512,8 +516,10 @@ static void add_refusal_rows(struct search *s)
 	if (!printed)
 		return;
 	candidates(&s->evidence, &s->found, &low.blocks, &high.blocks);
+	snprintf(rule, sizeof rule, "the longest request whose blocks fit: %" PRIu64 " of them are %.2f GiB", s->found.blocks,
+	         (double)(s->found.blocks * s->found.layout.page_bytes) / GIB);
 	kv_checker_compare(s->checker, KV_FACT_STORABLE, printed, (struct kv_span){(double)longest(&s->evidence, &low, UINT32_MAX),
-	                   (double)longest(&s->evidence, &high, UINT32_MAX)}, "the longest request whose blocks fit");
+	                   (double)longest(&s->evidence, &high, UINT32_MAX)}, rule);
 }
 
 /* From KV memory, or as printed, or from whole blocks of tokens. */
@@ -653,7 +659,7 @@ const struct kv_cache_format *kv_checker_cache(const struct kv_checker *c)
 /* A negative budget has no pool. */
 static bool tells_of_pool(const struct evidence *e)
 {
-	return (e->has_kv && e->kv.high >= 0) || (!e->has_kv && (e->blocks || e->tokens || e->needed));
+	return (e->has_kv && e->kv.high >= 0) || (!e->has_kv && (e->blocks || e->tokens || e->needed || e->storable));
 }
 
 static void note_ranks(struct kv_checker *c)

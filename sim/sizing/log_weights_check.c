@@ -109,5 +109,5 @@ void kv_checker_weights(struct kv_checker *c)
 	else if (!agrees_quantised(&w, spread))
 		kv_checker_add(c, KV_FACT_WEIGHTS, w.printed, w.gib, quantised ? KV_CHECK_EXPLAINED : KV_CHECK_DIFFERS,
 		               "from the config, tensor by tensor; the engine loaded %s", quantised
-		               ? "weights quantised at run time" : "other weights, or more than the text model");
+		               ? "weights quantised at run time" : "other weights (quantised: --quantization), or more than the text model");
 }
