@@ -44,7 +44,7 @@ unsigned kv_time_unit_digits(uint32_t unit);
 	KV_BLOCK_ID_PARAM(output, KV_PARAM_UINT, 0, KV_TOKENS_MAX, output_, "tokens", "output of rows without one"), \
 	KV_BLOCK_ID_PARAM(spread, KV_PARAM_TIME, 0, 1e18, "0s", "", \
 	                  "spread requests at random over this time after the recorded one, where clocks are coarse"), \
-	KV_BLOCK_ID_PARAM(time_key, KV_PARAM_TEXT, 0, 0, time_, "", "key of the times; rows without it arrive at 0"), \
+	KV_BLOCK_ID_PARAM(time_key, KV_PARAM_TEXT, 0, 0, time_, "", "key of the times; where it is empty, all arrive at 0"), \
 	KV_BLOCK_ID_PARAM(input_key, KV_PARAM_TEXT, 0, 0, "input_length", "", "key of the prompt's tokens"), \
 	KV_BLOCK_ID_PARAM(output_key, KV_PARAM_TEXT, 0, 0, "output_length", "", "key of the output's tokens"), \
 	KV_BLOCK_ID_PARAM(ids_key, KV_PARAM_TEXT, 0, 0, "hash_ids", "", "key of the block ids"), \

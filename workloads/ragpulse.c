@@ -42,23 +42,33 @@ struct ragpulse {
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-static bool take_table_row(struct ragpulse *self, const json_t *row)
+enum table_row { ROW_NONE, ROW_TAKEN, ROW_CONTRADICTS };
+
+/* Tables may overlap, as a cut one and the whole, as long as they agree: folders list their files in any order. */
+static enum table_row take_length(struct kv_ids *lengths, json_int_t id, json_int_t length)
+{
+	const uint32_t *known;
+
+	if (id < 0 || length < 0 || length > KV_TOKENS_MAX)
+		return ROW_NONE;
+	known = kv_ids_find(lengths, (uint64_t)id + 1);
+	if (known != NULL)
+		return *known == (uint32_t)length ? ROW_TAKEN : ROW_CONTRADICTS;
+	kv_ids_add(lengths, (uint64_t)id + 1, (uint32_t)length);
+	return ROW_TAKEN;
+}
+
+static enum table_row take_table_row(struct ragpulse *self, const json_t *row)
 {
 	const json_t *length = json_object_get(row, "token_length");
 
 	for (int i = 0; i < KINDS; i++) {
 		const json_t *id = json_object_get(row, kinds[i].id);
 
-		if (!json_is_integer(id) || !json_is_integer(length))
-			continue;
-		if (json_integer_value(id) < 0 || json_integer_value(length) < 0 ||
-		    json_integer_value(length) > KV_TOKENS_MAX)
-			return false;
-		kv_ids_add(&self->lengths[i], (uint64_t)json_integer_value(id) + 1,
-		           (uint32_t)json_integer_value(length));
-		return true;
+		if (json_is_integer(id) && json_is_integer(length))
+			return take_length(&self->lengths[i], json_integer_value(id), json_integer_value(length));
 	}
-	return false;
+	return ROW_NONE;
 }
 
 /* A file whose first line is no row of a table is none, and is left alone. */
@@ -75,12 +85,16 @@ static int read_table(struct ragpulse *self, const char *path, struct kv_error *
 		return kv_fail(err, KV_EXIT_IO, "%s: %s", path, strerror(errno));
 	while (status == 0 && (length = getline(&line, &capacity, file)) > 0) {
 		json_t *row = json_loadb(line, (size_t)length, 0, NULL);
-		bool is_row = take_table_row(self, row);
+		enum table_row taken = take_table_row(self, row);
 
 		json_decref(row);
-		if (!is_row && number == 0)
+		if (taken == ROW_NONE && number == 0)
 			break;
-		if (!is_row && strspn(line, " \t\r\n") != (size_t)length)
+		if (taken == ROW_CONTRADICTS)
+			status = kv_fail(err, KV_EXIT_DATA,
+			                 "%s:%" PRIu64 ": token_length: the tables of this folder have another one for this "
+			                 "id; allowed: one length an id", path, number + 1);
+		if (taken == ROW_NONE && strspn(line, " \t\r\n") != (size_t)length)
 			status = kv_fail(err, KV_EXIT_DATA,
 			                 "%s:%" PRIu64 ": no id and token_length; allowed: rows like the first", path,
 			                 number + 1);

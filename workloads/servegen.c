@@ -376,7 +376,7 @@ const struct kv_format kv_format_servegen = {
 	.rules = "Rows are windows of 600 s: start, rate, CV, Gamma or Weibull, shape, scale. A window has rate times 600 "
 	         "requests, none where the rate is 0, and then needs no pattern; their gaps are drawn with the run's seed "
 	         "from the distribution of that shape and stretched to fill the window. Lengths come from "
-	         "...-dataset.json beside ...-trace.csv: the last six hours that have any. Prompt and output are drawn "
+	         "...-dataset.json beside ...-trace.csv: those of the last period (six hours) with data that has begun. Prompt and output are drawn "
 	         "independently; images, audio and video add their tokens to the prompt. Prompts of 0 tokens are left out "
 	         "and counted as zero_prompt.",
 	.detect = detect,

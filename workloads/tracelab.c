@@ -53,6 +53,9 @@ static void finish(void *owner, struct kv_row *row)
 	struct tracelab *self = owner;
 	struct kv_session *session = self->session;
 
+	/* All rounds of a session name the session's arrival. */
+	if (session->rounds > 0)
+		row->arrival = KV_TIME_NONE;
 	self->wait = row->think;
 	row->think = session->rounds > 0 ? session->last_end : 0;
 	if ((uint64_t)self->round != session->rounds)
@@ -121,7 +124,8 @@ const struct kv_format kv_format_tracelab = {
 	.name = "tracelab",
 	.summary = "TraceLab replay CSV: rounds of sessions with kept and new tokens, closed loop",
 	.rules = "arrival_time is in milliseconds and counts for a session's first round (0 where it is absent); every "
-	         "other round arrives tool_wait_after_ms of the round before after that one has been answered. A "
+	         "other round arrives tool_wait_after_ms of the round before after that one has been answered, and has "
+	         "no time of its own for --open-loop. A "
 	         "prompt is the first prefix_len tokens of the round before and what it generated, and input_len new "
 	         "ones; where prefix_len is more than there was, the rest is content of the session's own. Rounds of a "
 	         "session are numbered from 0 without gaps.",

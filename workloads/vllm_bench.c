@@ -187,7 +187,7 @@ const struct kv_format kv_format_vllm_bench = {
 	         "so. A result without start_times is a batch at the end of the run in front of it, or at 0. Requests "
 	         "with an error or without output are left out and counted as failed_request, whatever else they say. A "
 	         "result without lists, or with lists of different lengths, is one unusable row (columns, "
-	         "missing_field).",
+	         "missing_field). Other keys are not used, nor counted as unknown.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_bench

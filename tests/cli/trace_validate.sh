@@ -132,4 +132,19 @@ expect 'an unknown action' 64 <<END
 kvsim: unknown trace action 'validat': did you mean 'validate'?
 END
 
+mkdir "$scratch/rag"
+printf '{"timestamp": "1", "input_length": 5, "output_length": 1, "hash_ids": {"history": [1]}}\n' >"$scratch/rag/trace.jsonl"
+printf '{"history_id": 1, "token_length": 4}\n' >"$scratch/rag/a.jsonl"
+printf '{"history_id": 1, "token_length": 4}\n{"history_id": 2, "token_length": 4}\n' >"$scratch/rag/b.jsonl"
+run trace validate rag/trace.jsonl
+expect_line 'tables of chunk lengths may overlap' 0 'Requests                1'
+printf '{"history_id": 1, "token_length": 5}\n' >"$scratch/rag/c.jsonl"
+run trace validate rag/trace.jsonl
+expect_line 'but not contradict each other' 65 'token_length: the tables of this folder have another one for this id'
+
+printf 'session_id,arrival_time,round_idx,prefix_len,input_len,output_len\n0,250,0,0,9,1\n0,250,1,5,9,1\n' >"$scratch/rounds.csv"
+run trace validate --open-loop rounds.csv
+expect_line 'rounds that have the time of their session have none of their own' 65 \
+	'kvsim: rounds.csv:3: arrival: the row depends on others and has no time of its own; an open loop needs one'
+
 finish
