@@ -279,6 +279,17 @@ static const struct {
 	 1, 0, 0, "whole blocks of 16 (N = 459)"},
 	{"KVCache Allocation: 8192 GPU blocks (48.00 GB), max usable kvcache tokens 524288, scheduling limits [2 seqs x 262144 tokens]\n",
 	 "qwen3-30b-a3b", NULL, 0, 0, 3, 0, "blocks of 64 tokens"},
+	/* Llama-3.1-8B with an EAGLE head: 33 layers; Qwen3.5-27B with its prediction layer since 0.21, 936 blocks of 17 layers x 1,600 */
+	{"Available KV cache memory: 51.63 GiB\nGPU KV cache size: 410,128 tokens\nMaximum concurrency for 131,072 tokens per request: "
+	 "3.13x\n", "llama-3.1-8b", NULL, 0, 0, 3, 0, "a drafter's layer"},
+	{"Available KV cache memory: 48.6 GiB\nAdd 3 padding layers, may waste at most 6.25% KV cache memory\nGPU KV cache size: 1,394,129 "
+	 "tokens\nMaximum concurrency for 262,144 tokens per request: 5.32x\n", "qwen3.5-27b", "fp8", 0, 4, 0, 0, "936 blocks / 176"},
+	/* suggestions of 150 MiB less, where weights and non-torch memory are told together */
+	{"Free memory on device (94.41/94.97 GiB) on startup. Desired GPU memory utilization is (0.97, 92.12 GiB). Actual usage is 81.7 GiB for "
+	 "consumed memory (weights + non-torch), 1.78 GiB for peak activation, and 0.28 GiB for CUDAGraph memory. Replace "
+	 "gpu_memory_utilization config with `--kv-cache-memory=8820325233` (8.21 GiB) to fit into requested memory, or "
+	 "`--kv-cache-memory=11273977344` (10.5 GiB) to fully utilize gpu memory. Current kv cache memory in use is 8.64 GiB.\nGPU KV cache "
+	 "size: 315,039 tokens, Maximum concurrency for 262,144 tokens per request: 1.20x\n", NULL, NULL, 0, 5, 0, 0, "150 MiB"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

@@ -302,6 +302,24 @@ static void try_unrecognised_mla(struct search *s)
 	s->found = r;
 }
 
+/* A drafter's layer of the same shape joins the only group. */
+static void try_drafter_layer(struct search *s, const char *cache, const char *why)
+{
+	struct reading r = {.why = why, .in_flight = 1};
+	struct kv_layout_options o = s->options;
+	struct kv_error ignored;
+
+	if (cache)
+		o.cache = kv_cache_format_find(cache, &ignored);
+	if (s->solved || kv_layout_plan(s->model, &o, &r.layout, &ignored) != 0 || r.layout.groups != 1)
+		return;
+	r.block = r.layout.group[0].block_size;
+	r.layout.page_bytes += r.layout.page_bytes / r.layout.layer_slots++;
+	r.layout.group[0].page_bytes = r.layout.page_bytes;
+	s->solved = solve(&s->evidence, &r);
+	s->found = r;
+}
+
 /* Decode context parallelism spreads the tokens of a sequence over ranks that would hold the same heads. */
 static void try_shared_contexts(struct search *s)
 {
@@ -380,6 +398,8 @@ static void search_readings(struct search *s)
 	try_whole_contexts(s);
 	try_unrecognised_mla(s);
 	try_shared_contexts(s);
+	try_drafter_layer(s, NULL, "a drafter's layer (EAGLE, MTP) shares the pool");
+	try_drafter_layer(s, "fp8", "the KV cache is fp8, and a drafter's layer (EAGLE, MTP) shares it");
 	if (ranks)
 		try_states(s, &s->options, NULL, APART);
 }
