@@ -290,6 +290,21 @@ static const struct {
 	 "gpu_memory_utilization config with `--kv-cache-memory=8820325233` (8.21 GiB) to fit into requested memory, or "
 	 "`--kv-cache-memory=11273977344` (10.5 GiB) to fully utilize gpu memory. Current kv cache memory in use is 8.64 GiB.\nGPU KV cache "
 	 "size: 315,039 tokens, Maximum concurrency for 262,144 tokens per request: 1.20x\n", NULL, NULL, 0, 5, 0, 0, "150 MiB"},
+	/* TensorRT-LLM with an fp8 cache (8,219 x 32 x 65,536 bytes), with 0.99 of what is free, and a first pool to profile with */
+	{"Memory usage when calculating max tokens in paged kv cache: total: 31.84 GiB, available: 17.83 GiB\nNumber of blocks in KV cache "
+	 "primary pool: 8219\nNumber of tokens per block: 32.\nAllocated 16.05 GiB for max tokens in paged KV cache (263008)\n",
+	 "llama-3.1-8b", NULL, 0, 2, 1, 0, "fp8 or int8"},
+	{"Memory usage when calculating max tokens in paged kv cache: total: 79.10 GiB, available: 63.62 GiB\nNumber of blocks in KV cache "
+	 "primary pool: 4607\nNumber of tokens per block: 64.\nAllocated 62.99 GiB for max tokens in paged KV cache (294848).\n",
+	 "mixtral-8x22b", NULL, 0, 1, 2, 0, "0.99 x what is free / bytes of a block"},
+	{"[batchmgr][RANK 0] [window size=8224], tokens per block=32, primary blocks=257, secondary blocks=0, max sequence length=9193\n"
+	 "Allocated 0.56 GiB for max tokens in paged KV cache (8224).\n[batchmgr][RANK 0] [window size=9193], tokens per block=32, primary "
+	 "blocks=18711, secondary blocks=0, max sequence length=9193\nAllocated 41.11 GiB for max tokens in paged KV cache (598752).\n", NULL,
+	 NULL, 0, 1, 0, 0, "blocks x 32"},
+	/* SGLang: Kimi's latents; DeepSeek-V3 with an fp8 cache that the line does not name */
+	{"[TP0] Using KV cache dtype: torch.bfloat16\n[TP6] KV Cache is allocated. #tokens: 2454421, KV size: 160.63 GB\n[TP2] KV Cache is "
+	 "allocated. #tokens: 2454421, KV size: 160.63 GB\n", "kimi-k2", NULL, 8, 1, 0, 0, "tokens x bytes of a token"},
+	{"[DP0 TP0 EP0] KV Cache is allocated. #tokens: 524288, KV size: 17.16 GB\n", "deepseek-v3", NULL, 8, 0, 1, 0, "cache is fp8"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

@@ -321,13 +321,29 @@ static double logged_or(const struct kv_checker *c, enum kv_fact fact, double gi
 	return given > 0 ? given : value ? value->number : fallback;
 }
 
+/* Of the pool: of several the smallest; but TensorRT-LLM has a first one to profile with, and the last is the pool. */
+static const struct kv_log_value *pool_value(const struct kv_checker *c, enum kv_fact fact)
+{
+	return (c->log->engine == KV_LOG_TENSORRT_LLM ? kv_log_get : kv_log_smallest)(c->log, fact);
+}
+
+/* TensorRT-LLM: windows of several lengths have blocks of their own, in lines that follow each other. */
+static bool has_blocks_by_window(const struct kv_log *log)
+{
+	size_t n = log->count[KV_FACT_BLOCKS];
+
+	return log->engine == KV_LOG_TENSORRT_LLM && n > 1
+	       && log->value[KV_FACT_BLOCKS][n - 2].line + 1 == log->value[KV_FACT_BLOCKS][n - 1].line
+	       && strcmp(log->value[KV_FACT_BLOCKS][n - 2].rank, log->value[KV_FACT_BLOCKS][n - 1].rank) == 0;
+}
+
 /* Without a model: tokens are whole blocks of them. */
 static void check_tokens_and_blocks(struct kv_checker *c)
 {
-	const struct kv_log_value *tokens = kv_log_get(c->log, KV_FACT_TOKENS), *blocks = kv_log_smallest(c->log, KV_FACT_BLOCKS);
+	const struct kv_log_value *tokens = pool_value(c, KV_FACT_TOKENS), *blocks = pool_value(c, KV_FACT_BLOCKS);
 	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, c->log->engine == KV_LOG_VLLM ? 16 : 0);
 
-	if (!tokens || !blocks || size <= 0 || blocks->number < 1)
+	if (!tokens || !blocks || size <= 0 || blocks->number < 1 || has_blocks_by_window(c->log))
 		return;
 	if (tokens->number == blocks->number * size)
 		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_AGREES, "blocks x %.0f", size);
@@ -640,7 +656,7 @@ void kv_log_check(const struct kv_log *log, const struct kv_check_given *given, 
 	check_concurrency(&c);
 	check_refusal(&c);
 	if (log->engine == KV_LOG_VLLM || log->engine == KV_LOG_TENSORRT_LLM)
-		note_token_bytes(&c, kv_log_smallest(log, KV_FACT_KV), kv_log_smallest(log, KV_FACT_TOKENS));
+		note_token_bytes(&c, pool_value(&c, KV_FACT_KV), pool_value(&c, KV_FACT_TOKENS));
 	note_token_bytes(&c, kv_log_get(log, KV_FACT_NEEDED), kv_log_get(log, KV_FACT_MAX_LEN));
 }
 

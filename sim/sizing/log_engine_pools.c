@@ -15,33 +15,44 @@ enum { SGLANG_PAGE = 256 };  /* SGLang allocates a page more than it counts; its
 
 /* --- TensorRT-LLM ----------------------------------------------------------------------------------------------------- */
 
-/* Blocks of 0.9 times what is free. Older logs do not say how long blocks are. */
-static void check_share_of_free(struct kv_checker *c, const struct kv_layout *layout)
+/* A pool of so many blocks against what is free: 0.9 of it unless another share was set. */
+static bool explain_share(struct kv_checker *c, const struct kv_log_value *blocks, double bytes, bool said, uint32_t size)
+{
+	struct kv_span available = kv_span_times(kv_span_of(kv_log_get(c->log, KV_FACT_FREE)), kv_span_exactly(GIB));
+	struct kv_span computed = {floor(0.9 * available.low / bytes), ceil(0.9 * available.high / bytes)};
+	bool usual = kv_span_meets(kv_span_of(blocks), computed);
+
+	if (usual && said)
+		kv_checker_add(c, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_AGREES, "0.9 x what is free / bytes of a block");
+	else if (usual)
+		kv_checker_add(c, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_EXPLAINED, "0.9 x what is free / bytes of a block, if it "
+		               "has %u tokens: the log does not say", size);
+	else if (said && blocks->number * bytes <= available.high)
+		kv_checker_add(c, KV_FACT_BLOCKS, blocks, computed.low, KV_CHECK_EXPLAINED, "%.2f x what is free / bytes of a block: "
+		               "kv_cache_free_gpu_mem_fraction or a number of tokens was set", blocks->number * bytes / available.high);
+	else
+		return false;
+	return true;
+}
+
+/* Older logs do not say how long blocks are. */
+static void check_share_of_free(struct kv_checker *c, const struct kv_layout *layout, const struct kv_layout *fp8)
 {
 	static const uint32_t sizes[] = {64, 32, 128, 16};
 	const struct kv_log_value *available = kv_log_get(c->log, KV_FACT_FREE), *blocks = kv_log_get(c->log, KV_FACT_BLOCKS);
+	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV);
 	uint32_t said = (uint32_t)kv_checker_number(c->log, KV_FACT_BLOCK_SIZE, c->given->block_size, 0);
-	struct kv_span pool;
+	double token_bytes = (double)layout->growing_bytes;
 
 	if (!available || !blocks)
 		return;
-	pool = kv_span_times(kv_span_of(available), kv_span_exactly(0.9 * GIB));
-	for (size_t i = 0; i < (said ? 1 : sizeof sizes / sizeof *sizes); i++) {
-		uint32_t size = said ? said : sizes[i];
-		double block = (double)layout->growing_bytes * size;
-		struct kv_span computed = {floor(pool.low / block), ceil(pool.high / block)};
-
-		if (said)
-			kv_checker_compare(c, KV_FACT_BLOCKS, blocks, computed, "0.9 x what is free / bytes of a block");
-		else if (kv_span_meets(kv_span_of(blocks), computed))
-			kv_checker_add(c, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_EXPLAINED, "0.9 x what is free / bytes of a "
-			               "block, if it has %u tokens: the log does not say", size);
-		else
-			continue;
-		return;
-	}
-	kv_checker_add(c, KV_FACT_BLOCKS, blocks, ceil(pool.high / (double)layout->growing_bytes / sizes[0]), KV_CHECK_DIFFERS,
-	               "0.9 x what is free / bytes of a block of %u tokens", sizes[0]);
+	if (kv && said && kv_span_meets(kv_span_of(kv), kv_span_exactly(blocks->number * said * (double)fp8->growing_bytes / GIB)))
+		token_bytes = (double)fp8->growing_bytes;
+	for (size_t i = 0; i < (said ? 1 : sizeof sizes / sizeof *sizes); i++)
+		if (explain_share(c, blocks, token_bytes * (said ? said : sizes[i]), said > 0, sizes[i]))
+			return;
+	kv_checker_add(c, KV_FACT_BLOCKS, blocks, ceil(0.9 * (available->number + available->half) * GIB / token_bytes / (said ? said : sizes[0])),
+	               KV_CHECK_DIFFERS, "0.9 x what is free / bytes of a block of %u tokens", said ? said : sizes[0]);
 }
 
 /* Tokens against their memory; what type the cache has is not logged. */
@@ -74,10 +85,11 @@ static void check_tensorrt_pool(struct kv_checker *c, const struct kv_layout_opt
 	o.whole_context = true;
 	if (kv_layout_plan(c->given->model, &o, &layout, &ignored) != 0)
 		return;
-	check_share_of_free(c, &layout);
 	o.cache = kv_cache_format_find("fp8", &ignored);
-	if (kv_layout_plan(c->given->model, &o, &fp8, &ignored) == 0)
-		check_token_memory(c, &layout, &fp8);
+	if (kv_layout_plan(c->given->model, &o, &fp8, &ignored) != 0)
+		fp8 = layout;
+	check_share_of_free(c, &layout, &fp8);
+	check_token_memory(c, &layout, &fp8);
 }
 
 /* --- SGLang ----------------------------------------------------------------------------------------------------------- */

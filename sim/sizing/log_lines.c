@@ -126,7 +126,8 @@ static bool find_process(const char *prefix, char rank[KV_LOG_RANK_LENGTH])
 {
 	static const struct {
 		const char *word, *name;
-	} words[] = {{"Worker rank=", "rank"}, {"Process pid=", "pid"}, {"WorkerWrapper pid=", "pid"}, {"Actor pid=", "pid"}};
+	} words[] = {{"Worker rank=", "rank"}, {"Process pid=", "pid"}, {"WorkerWrapper pid=", "pid"}, {"Actor pid=", "pid"},
+	             {"[RANK ", "rank"}};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		const char *at = strstr(prefix, words[i].word);

@@ -125,6 +125,8 @@ static const struct pattern patterns[] = {
 	 " GiB, available KV cache memory when calculating max tokens: " NUM " GiB, fraction is set " NUM, {KV_FACT_PEAK,
 	 KV_FACT_KV_ALLOWED, KV_FACT_FRACTION}},
 	{KV_LOG_TENSORRT_LLM, "kv size is", "kv size is " NUM, {KV_FACT_TOKEN_BYTES}},
+	{KV_LOG_TENSORRT_LLM, "kv size per token is", "kv size per token is " NUM, {KV_FACT_TOKEN_BYTES}},
+	{KV_LOG_TENSORRT_LLM, "temporary kv cache memory during profiling", "during profiling " NUM " GiB", {KV_FACT_TEMPORARY}},
 	{KV_LOG_TENSORRT_LLM, "device total memory", "device total memory " NUM " GiB", {KV_FACT_TOTAL}},
 	{KV_LOG_TENSORRT_LLM, "tmp kv_mem", "tmp kv_mem " NUM " GiB", {KV_FACT_TEMPORARY}},
 	{KV_LOG_TENSORRT_LLM, "KV cache primary pool", "primary pool: " NUM, {KV_FACT_BLOCKS}},

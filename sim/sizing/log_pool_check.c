@@ -668,7 +668,9 @@ const struct kv_cache_format *kv_checker_cache(const struct kv_checker *c)
 
 	if (c->given->cache)
 		return c->given->cache;
-	if (!strncmp(name, "torch.float8", strlen("torch.float8")))
+	if (!strncmp(name, "torch.", strlen("torch.")))
+		name += strlen("torch.");
+	if (!strncmp(name, "float8", strlen("float8")))
 		name = "fp8";
 	format = *name ? kv_cache_format_find(name, &ignored) : NULL;
 	if (*name && !format)

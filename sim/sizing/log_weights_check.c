@@ -17,7 +17,7 @@
 
 struct weights_check {
 	struct kv_checker *checker;
-	const struct kv_log_value *printed;
+	const struct kv_log_value *printed;  /* the largest: drafters load theirs after the model */
 	double gib;              /* of the first stage, as logged */
 };
 
@@ -94,7 +94,7 @@ static uint32_t expert_ranks_of(const struct kv_checker *c)
 void kv_checker_weights(struct kv_checker *c)
 {
 	const struct kv_model *model = c->given->model;
-	struct weights_check w = {.checker = c, .printed = kv_log_get(c->log, KV_FACT_WEIGHTS)};
+	struct weights_check w = {.checker = c, .printed = kv_log_largest(c->log, KV_FACT_WEIGHTS)};
 	bool quantised = c->log->quantization[0] && strcmp(c->log->quantization, "None") != 0;
 	uint32_t spread = expert_ranks_of(c);
 
