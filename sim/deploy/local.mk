@@ -4,4 +4,9 @@ libkvsim_a_SOURCES += \
 	%D%/hardware.c %D%/hardware.h \
 	%D%/host_memory.c %D%/host_memory.h \
 	%D%/policy_pairs.c %D%/policy_pairs.h \
-	%D%/scenario.c %D%/scenario.h
+	%D%/scenario.c %D%/scenario.h \
+	%D%/scenario_keys.c \
+	%D%/scenario_parts.h \
+	%D%/scenario_resolve.c \
+	%D%/scenario_value.c \
+	%D%/scenario_yaml.c

@@ -2,422 +2,23 @@
 
 #include "sim/deploy/scenario.h"
 
-#include <ctype.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/base/memory.h"
-#include "sim/base/names.h"
-#include "sim/base/quantity.h"
-#include "sim/base/yaml_tree.h"
-#include "sim/profiles.h"
-#include "sim/request.h"
+#include "sim/deploy/scenario_parts.h"
 
-#define FIELD(member) \
-	.offset = offsetof(struct kv_scenario, member), .size = sizeof(((struct kv_scenario *)NULL)->member)
+/* Room for the value of any key. */
 #define FIELD_MAX 64
-#define KEYS_MAX 128
 
-static int parse_latency(const char *text, void *field, struct kv_error *err)
+struct kv_setting *kv_scenario_setting_of(const struct kv_scenario *scenario, const struct kv_key *key)
 {
-	static const struct {
-		const char *name;
-		enum kv_latency_backend backend;
-	} backends[] = {
-		{ "roofline", KV_LATENCY_ROOFLINE }, { "linear", KV_LATENCY_LINEAR }, { "table", KV_LATENCY_TABLE }
-	};
-	struct kv_latency_choice *choice = field;
+	size_t count;
 
-	*choice = (struct kv_latency_choice){ 0 };
-	for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
-		if (strcmp(text, backends[i].name) == 0) {
-			choice->backend = backends[i].backend;
-			return 0;
-		}
-	if (strncmp(text, "fixed:", 6) != 0)
-		return kv_fail(err, KV_EXIT_USAGE, "unknown backend '%s': valid are roofline, linear, table, fixed:DURATION", text);
-	choice->backend = KV_LATENCY_FIXED;
-	return kv_parse_time(text + 6, 1, 3600 * KV_SECOND, &choice->duration, err);
+	return &scenario->settings[key - kv_scenario_keys(&count)];
 }
 
-static int parse_max_tokens(const char *text, void *field, struct kv_error *err)
-{
-	struct kv_max_tokens_choice *choice = field;
-	uint64_t tokens;
-
-	*choice = (struct kv_max_tokens_choice){ .tokens = KV_TOKENS_UNSET, .output = strcmp(text, "output") == 0 };
-	if (choice->output || strcmp(text, "model") == 0)
-		return 0;
-	if (kv_parse_count(text, 1, KV_TOKENS_MAX, &tokens, err))
-		return kv_fail(err, KV_EXIT_USAGE, "'%s' is neither 'model' nor 'output' nor a number of tokens from 1 on", text);
-	choice->tokens = (uint32_t)tokens;
-	return 0;
-}
-
-/* A number above zero, or inf. */
-static int parse_open_number(const char *text, void *field, struct kv_error *err)
-{
-	double *number = field;
-
-	if (strcmp(text, "inf") == 0) {
-		*number = INFINITY;
-		return 0;
-	}
-	return kv_parse_double(text, 1e-9, 1e9, number, err);
-}
-
-/* vLLM's option is a number of GiB. */
-static int parse_swap_space(const char *text, void *field, struct kv_error *err)
-{
-	char gibibytes[64];
-	size_t length = strlen(text);
-	bool plain = length > 0 && length < sizeof gibibytes - 3 && isdigit((unsigned char)text[length - 1]);
-
-	snprintf(gibibytes, sizeof gibibytes, "%sGiB", plain ? text : "");
-	return kv_parse_bytes(plain ? gibibytes : text, false, 1, UINT64_C(1) << 50, field, err);
-}
-
-static int parse_swap_bandwidth(const char *text, void *field, struct kv_error *err)
-{
-	double *rate = field;
-
-	if (kv_parse_byte_rate(text, rate, err))
-		return -1;
-	if (*rate < 1e6 || *rate > 1e16)
-		return kv_fail(err, KV_EXIT_USAGE, "%s is no plausible rate (1 MB/s to 10 PB/s)", text);
-	return 0;
-}
-
-static int parse_retention(const char *text, void *field, struct kv_error *err)
-{
-	uint64_t *interval = field;
-
-	*interval = strcmp(text, "0") == 0 ? 0 : KV_RETAIN_ALL;
-	if (*interval == 0 || strcmp(text, "none") == 0)
-		return 0;
-	return kv_fail(err, KV_EXIT_USAGE,
-	               "'%s' is not allowed: none keeps every block, 0 the ends of prompts and junctions", text);
-}
-
-static const char *const cache_scopes[] = { "global", "tenant", "request", NULL };
-static const char *const step_orders[] = { "mixed", "prefill-first", NULL };
-
-/* Order is that of the help and of the manifest. Ranges: minimum, maximum. */
-static const struct kv_key keys[] = {
-	{ .path = "model", .sizes = true, .flag = "model", .argument = "NAME|FILE", .type = KV_KEY_NAME, FIELD(model),
-	  .help = "Model: a built-in name or a Hugging Face config.json (see kvsim list models)" },
-	{ .path = "hardware", .sizes = true, .flag = "hardware", .argument = "NAME|FILE", .type = KV_KEY_NAME,
-	  FIELD(hardware),
-	  .help = "GPU: a built-in name or a profile file (see kvsim list hardware)" },
-
-	{ .path = "engine.profile", .sizes = true, .flag = "engine", .argument = "PROFILE", .type = KV_KEY_NAME,
-	  FIELD(engine.profile),
-	  .fallback = "vllm-2026-08", .help = "Engine profile (see kvsim list engines)" },
-	{ .path = "engine.dtype", .sizes = true, .flag = "dtype", .argument = "TYPE", .type = KV_KEY_TEXT,
-	  FIELD(engine.dtype),
-	  .help = "Type of weights and activations (default: the model's)" },
-	{ .path = "engine.quantization", .sizes = true, .flag = "quantization", .argument = "TYPE", .type = KV_KEY_TEXT,
-	  FIELD(engine.quantization), .help = "Quantization of the weights (default: the model's)" },
-	{ .path = "engine.tensor_parallel_size", .sizes = true, .flag = "tensor-parallel-size", .argument = "N",
-	  .type = KV_KEY_COUNT,
-	  FIELD(engine.tensor_parallel_size), .fallback = "1", .minimum = 1, .maximum = 1024,
-	  .help = "GPUs that share each layer; also -tp N" },
-	{ .path = "engine.pipeline_parallel_size", .sizes = true, .flag = "pipeline-parallel-size", .argument = "N",
-	  .type = KV_KEY_COUNT, FIELD(engine.pipeline_parallel_size), .fallback = "1", .minimum = 1, .maximum = 1024,
-	  .help = "Stages that the layers are spread over; also -pp N" },
-	{ .path = "engine.max_model_len", .sizes = true, .flag = "max-model-len", .argument = "N", .type = KV_KEY_COUNT,
-	  FIELD(engine.max_model_len), .minimum = 1, .maximum = KV_TOKENS_MAX,
-	  .help = "Longest prompt and output together, in tokens (default: the model's)" },
-	{ .path = "engine.max_num_seqs", .sizes = true, .flag = "max-num-seqs", .argument = "N", .type = KV_KEY_COUNT,
-	  FIELD(engine.max_num_seqs), .minimum = 1, .maximum = 1000000,
-	  .help = "Most requests that run at once (default: the profile's for the GPU)" },
-	{ .path = "engine.step_order", .flag = "step-order", .argument = "mixed|prefill-first", .type = KV_KEY_CHOICE,
-	  FIELD(engine.step_order), .fallback = "mixed", .choices = step_orders,
-	  .help = "Steps hold prompts and decodes under one budget, or prompts alone while there are any (SGLang "
-	          "without --enable-mixed-chunk)" },
-	{ .path = "engine.max_num_batched_tokens", .sizes = true, .flag = "max-num-batched-tokens",
-	  .alias = "chunked-prefill-size", .argument = "N", .type = KV_KEY_COUNT, FIELD(engine.max_num_batched_tokens),
-	  .minimum = 1, .maximum = KV_TOKENS_MAX,
-	  .help = "Token budget of a step, of prompts alone where those go first (default: the profile's for the "
-	          "GPU)" },
-	{ .path = "engine.max_prefill_tokens", .flag = "max-prefill-tokens", .argument = "N", .type = KV_KEY_COUNT,
-	  FIELD(engine.max_prefill_tokens), .minimum = 1, .maximum = KV_TOKENS_MAX,
-	  .help = "Where prompts go first: one as long as what a step has left of this waits for the next, unless it "
-	          "is alone (default: the profile's, else no limit)" },
-	{ .path = "engine.block_size", .sizes = true, .flag = "block-size", .argument = "N", .type = KV_KEY_COUNT,
-	  FIELD(engine.block_size), .minimum = 1, .maximum = 1 << 20,
-	  .help = "Tokens in a KV block (default: the profile's)" },
-	{ .path = "engine.gpu_memory_utilization", .sizes = true, .flag = "gpu-memory-utilization", .argument = "F",
-	  .type = KV_KEY_FRACTION, FIELD(engine.gpu_memory_utilization), .minimum = 0.01, .maximum = 1,
-	  .help = "Part of the GPU's memory that the engine may use (default: the profile's)" },
-	{ .path = "engine.kv_cache_dtype", .sizes = true, .flag = "kv-cache-dtype", .argument = "TYPE", .type = KV_KEY_TEXT,
-	  FIELD(engine.kv_cache_dtype), .fallback = "auto",
-	  .help = "Type of the KV cache; auto is the checkpoint's where the engine goes by it, else the model's" },
-	{ .path = "engine.kv_cache_dtype_skip_layers", .sizes = true, .flag = "kv-cache-dtype-skip-layers",
-	  .argument = "LIST",
-	  .type = KV_KEY_TEXT, FIELD(engine.kv_cache_dtype_skip_layers),
-	  .help = "Layers whose KV cache keeps the model's type: numbers from 0, or sliding_window for all of these" },
-	{ .path = "engine.kv_cache_memory_bytes", .sizes = true, .flag = "kv-cache-memory-bytes", .argument = "BYTES",
-	  .type = KV_KEY_BYTES, FIELD(engine.kv_cache_memory_bytes), .minimum = 1, .maximum = 0x1p60,
-	  .help = "KV memory of each rank, instead of what the memory budget leaves" },
-	{ .path = "engine.num_gpu_blocks_override", .sizes = true, .flag = "num-gpu-blocks-override", .argument = "N",
-	  .type = KV_KEY_COUNT, FIELD(engine.num_gpu_blocks_override), .minimum = 1, .maximum = 4000000000.0,
-	  .help = "KV blocks as the engine counts them, null block included" },
-	{ .path = "engine.enable_prefix_caching", .sizes = true, .flag = "enable-prefix-caching", .type = KV_KEY_BOOL,
-	  FIELD(engine.enable_prefix_caching), .help = "Keep and reuse computed blocks (default: the profile's)" },
-	{ .path = "engine.enable_chunked_prefill", .sizes = true, .flag = "enable-chunked-prefill", .type = KV_KEY_BOOL,
-	  FIELD(engine.enable_chunked_prefill), .help = "Split prompts over steps (default: the profile's)" },
-	{ .path = "engine.long_prefill_token_threshold", .flag = "long-prefill-token-threshold", .argument = "N",
-	  .type = KV_KEY_COUNT, FIELD(engine.long_prefill_token_threshold), .maximum = KV_TOKENS_MAX,
-	  .help = "Most tokens of one prompt in a step; 0 is no limit" },
-	{ .path = "engine.watermark", .flag = "watermark", .argument = "F", .type = KV_KEY_FRACTION,
-	  FIELD(engine.watermark), .maximum = 1,
-	  .help = "Part of the blocks that an admission leaves free while others run" },
-	{ .path = "engine.swap_space", .flag = "swap-space", .argument = "BYTES", .type = KV_KEY_CUSTOM,
-	  FIELD(engine.swap_space), .parse = parse_swap_space,
-	  .help = "Host memory for each GPU that preemption with mode=swap copies to; a plain number is GiB" },
-	{ .path = "engine.swap_bandwidth", .flag = "swap-bandwidth", .argument = "RATE", .type = KV_KEY_CUSTOM,
-	  FIELD(engine.swap_bandwidth), .parse = parse_swap_bandwidth,
-	  .help = "How fast it copies, such as 25GB/s (default: 80% of the GPU's host link)" },
-	{ .path = "engine.scheduler_reserve_full_isl", .type = KV_KEY_BOOL, FIELD(engine.scheduler_reserve_full_isl),
-	  .help = "Admit a request only if its whole prompt fits now" },
-	{ .path = "engine.prefix_cache_retention_interval", .argument = "none|0", .type = KV_KEY_CUSTOM,
-	  FIELD(engine.prefix_cache_retention_interval), .parse = parse_retention,
-	  .help = "Which content of windowed layers stays reusable" },
-	{ .path = "engine.cache_scope", .argument = "global|tenant|request", .type = KV_KEY_CHOICE,
-	  FIELD(engine.cache_scope), .choices = cache_scopes,
-	  .help = "Who may reuse whose content where the trace gives no salt" },
-	{ .path = "engine.refuse_impossible", .type = KV_KEY_BOOL, FIELD(engine.refuse_impossible),
-	  .help = "Refuse at arrival what the pool can never hold, instead of waiting for ever" },
-	{ .path = "engine.frontend", .argument = "T", .type = KV_KEY_TIME, FIELD(engine.frontend), .maximum = 3600e9,
-	  .help = "Time of each request in the engine's front end before it is queued" },
-
-	{ .path = "policies.allocation", .flag = "allocation", .argument = "NAME[,param=value...]",
-	  .type = KV_KEY_POLICY, FIELD(policy[KV_POLICY_ALLOCATION]), .policy = KV_POLICY_ALLOCATION,
-	  .help = "How many blocks a request takes and when" },
-	{ .path = "policies.admission", .flag = "admission", .argument = "NAME[,param=value...]", .type = KV_KEY_POLICY,
-	  FIELD(policy[KV_POLICY_ADMISSION]), .policy = KV_POLICY_ADMISSION,
-	  .help = "Whether the head of the queue may start" },
-	{ .path = "policies.scheduling", .flag = "scheduling-policy", .argument = "NAME[,param=value...]",
-	  .type = KV_KEY_POLICY, FIELD(policy[KV_POLICY_SCHEDULING]), .policy = KV_POLICY_SCHEDULING,
-	  .help = "Order of the waiting queue" },
-	{ .path = "policies.preemption", .flag = "preemption", .argument = "NAME[,param=value...]",
-	  .type = KV_KEY_POLICY, FIELD(policy[KV_POLICY_PREEMPTION]), .policy = KV_POLICY_PREEMPTION,
-	  .help = "Who gives up its blocks when there are none left" },
-	{ .path = "policies.prefix", .flag = "prefix", .argument = "NAME[,param=value...]", .type = KV_KEY_POLICY,
-	  FIELD(policy[KV_POLICY_PREFIX]), .policy = KV_POLICY_PREFIX, .help = "What computed content is found again" },
-	{ .path = "policies.eviction", .flag = "eviction", .argument = "NAME[,param=value...]", .type = KV_KEY_POLICY,
-	  FIELD(policy[KV_POLICY_EVICTION]), .policy = KV_POLICY_EVICTION, .help = "Which reusable blocks go first" },
-
-	{ .path = "workload.trace", .sizes = true, .flag = "trace", .argument = "FILE", .type = KV_KEY_FILE,
-	  FIELD(workload.trace),
-	  .help = "Trace to replay; - is standard input; gzip and zstd are read as they are" },
-	{ .path = "workload.generate", .argument = "MAPPING", .type = KV_KEY_TREE, FIELD(workload.generate),
-	  .help = "A load to draw requests from, instead of a trace (see kvsim-trace-generate(1))" },
-	{ .path = "workload.format", .sizes = true, .flag = "format", .argument = "NAME", .type = KV_KEY_TEXT,
-	  FIELD(workload.format),
-	  .help = "Its format (default: detected; see kvsim list formats)" },
-	{ .path = "workload.rows", .sizes = true, .flag = "rows", .argument = "A:B", .type = KV_KEY_TEXT,
-	  FIELD(workload.rows),
-	  .help = "Replay rows A to B-1 only, counted from 0 (default: all)" },
-	{ .path = "workload.warm", .flag = "warm", .argument = "FILE", .type = KV_KEY_FILE, FIELD(workload.warm),
-	  .help = "Trace to replay before time zero, so that the run starts with what it leaves in the cache (default: the "
-	          "cache starts cold)" },
-	{ .path = "workload.warm_format", .argument = "NAME", .type = KV_KEY_TEXT, FIELD(workload.warm_format),
-	  .help = "Its format (default: detected)" },
-	{ .path = "workload.warm_rows", .argument = "A:B", .type = KV_KEY_TEXT, FIELD(workload.warm_rows),
-	  .help = "Rows A to B-1 of it only (default: all)" },
-	{ .path = "workload.time_scale", .flag = "time-scale", .argument = "F", .type = KV_KEY_NUMBER,
-	  FIELD(workload.time_scale), .fallback = "1", .minimum = 1e-9, .maximum = 1e9,
-	  .help = "Multiply the trace's arrival times by this" },
-	{ .path = "workload.request_rate", .flag = "request-rate", .argument = "R", .type = KV_KEY_CUSTOM,
-	  FIELD(workload.request_rate), .parse = parse_open_number,
-	  .help = "Requests per second instead of the trace's own times; inf sends all at once. Those that "
-	          "follow others come on top" },
-	{ .path = "workload.burstiness", .flag = "burstiness", .argument = "G", .type = KV_KEY_CUSTOM,
-	  FIELD(workload.burstiness), .fallback = "1", .parse = parse_open_number,
-	  .help = "Shape of the gaps at that rate: 1 is Poisson, inf is constant" },
-	{ .path = "workload.open_loop", .flag = "open-loop", .type = KV_KEY_BOOL, FIELD(workload.open_loop),
-	  .fallback = "false", .help = "Requests that follow others arrive at their recorded times instead" },
-	{ .path = "workload.go_on_after_refusal", .flag = "go-on-after-refusal", .type = KV_KEY_BOOL,
-	  FIELD(workload.go_on_after_refusal), .fallback = "false",
-	  .help = "Requests that follow a refused or dropped one are sent all the same" },
-	{ .path = "workload.retries", .flag = "retries", .argument = "N", .type = KV_KEY_COUNT, FIELD(workload.retries),
-	  .fallback = "0", .maximum = 1e6,
-	  .help = "How often clients send a request again that was turned away (queue full, rate limit)" },
-	{ .path = "workload.retry_backoff", .flag = "retry-backoff", .argument = "T", .type = KV_KEY_TIME,
-	  FIELD(workload.retry_backoff), .fallback = "1s", .minimum = 1, .maximum = 1e18,
-	  .help = "Time before the first of these; each later one waits twice as long" },
-	{ .path = "workload.skip_bad_rows", .sizes = true, .flag = "skip-bad-rows", .type = KV_KEY_BOOL,
-	  FIELD(workload.skip_bad_rows),
-	  .fallback = "false",
-	  .help = "Leave out rows that cannot be used, and count them by reason, instead of stopping" },
-	{ .path = "workload.reorder_time", .sizes = true, .argument = "T", .type = KV_KEY_TIME,
-	  FIELD(workload.reorder_time),
-	  .fallback = "1h", .maximum = 0x1p63, .help = "How far in trace time rows may be out of order" },
-	{ .path = "workload.reorder_rows", .sizes = true, .argument = "N", .type = KV_KEY_COUNT,
-	  FIELD(workload.reorder_rows),
-	  .fallback = "100000", .maximum = 1e9, .help = "How many rows back they may be" },
-	{ .path = "workload.max_concurrency", .flag = "max-concurrency", .argument = "N", .type = KV_KEY_COUNT,
-	  FIELD(workload.max_concurrency), .minimum = 1, .maximum = 1000000000,
-	  .help = "Most requests that the client has in flight (default: no limit)" },
-	{ .path = "workload.default_max_tokens", .flag = "default-max-tokens", .argument = "N|model|output",
-	  .type = KV_KEY_CUSTOM, FIELD(workload.default_max_tokens), .fallback = "model", .parse = parse_max_tokens,
-	  .help = "max_tokens of requests that state none: what the model allows, or what the trace says will be "
-	          "generated" },
-
-	{ .path = "latency.backend", .flag = "latency", .argument = "roofline|linear|table|fixed:DURATION", .type = KV_KEY_CUSTOM,
-	  FIELD(latency), .fallback = "roofline", .parse = parse_latency, .help = "What says how long a step takes" },
-	{ .path = "latency.data", .flag = "latency-data", .argument = "FILE", .type = KV_KEY_TEXT, FIELD(latency_data),
-	  .help = "Measured steps (CSV, as kvsim calibrate reads them) that linear and table go by" },
-
-	{ .path = "seed", .flag = "seed", .argument = "N", .type = KV_KEY_COUNT, FIELD(seed), .fallback = "0",
-	  .maximum = 0x1p64, .help = "Seed of everything random" },
-	{ .path = "duration", .flag = "duration", .argument = "T", .type = KV_KEY_TIME, FIELD(duration), .minimum = 1,
-	  .maximum = 0x1p63, .help = "Cut the run at this simulated time (default: until everything has finished)" },
-	{ .path = "warmup", .flag = "warmup", .argument = "T", .type = KV_KEY_TIME, FIELD(warmup), .fallback = "0s",
-	  .maximum = 0x1p63, .help = "Leave requests that arrive before it out of the metrics" },
-	{ .path = "start_time", .flag = "start-time", .argument = "DATE", .type = KV_KEY_DATE, FIELD(start_time),
-	  .fallback = "2026-01-01T00:00:00Z", .help = "Date of simulated time zero, ISO 8601" },
-	{ .path = "check", .flag = "check", .type = KV_KEY_BOOL, FIELD(check), .fallback = "false",
-	  .help = "Check every invariant after every step (slow)" },
-
-	{ .path = "output.dir", .flag = "out", .argument = "DIR", .type = KV_KEY_TEXT, FIELD(output.dir),
-	  .fallback = "kvsim-out", .help = "Folder for the results" },
-	{ .path = "output.write", .flag = "write", .argument = "LIST", .type = KV_KEY_LIST, FIELD(output.write),
-	  .fallback = "summary,requests,timeline,manifest,report", .help = "Files to write" },
-	{ .path = "output.events", .flag = "events", .type = KV_KEY_BOOL, FIELD(output.events), .fallback = "false",
-	  .help = "Write events.csv as well" },
-	{ .path = "output.openmetrics", .flag = "openmetrics", .type = KV_KEY_BOOL, FIELD(output.openmetrics),
-	  .fallback = "false", .help = "Write metrics.om as well, to fill into a Prometheus" },
-	{ .path = "output.chrome_trace", .flag = "chrome-trace", .type = KV_KEY_BOOL, FIELD(output.chrome_trace),
-	  .fallback = "false", .help = "Write chrome-trace.json as well, for Perfetto" },
-	{ .path = "output.timeline_interval", .flag = "timeline-interval", .argument = "T", .type = KV_KEY_TIME,
-	  FIELD(output.timeline_interval), .minimum = 1, .maximum = 0x1p63,
-	  .help = "Length of a row of timeline.csv (default: fitting the run)" },
-	{ .path = "output.metric_percentiles", .flag = "metric-percentiles", .argument = "LIST", .type = KV_KEY_LIST,
-	  FIELD(output.metric_percentiles), .help = "Percentiles to report (default: 50,90,95,99,99.9)" },
-	{ .path = "output.goodput", .flag = "goodput", .argument = "LIST", .type = KV_KEY_LIST, FIELD(output.goodput),
-	  .help = "Objectives in milliseconds, such as ttft:500,tpot:50,e2el:9000" },
-	{ .path = "output.save_result", .flag = "save-result", .type = KV_KEY_BOOL, FIELD(output.save_result),
-	  .fallback = "false", .help = "Write the summary under vLLM's dated file name as well" },
-};
-
-#define KEY_COUNT (sizeof keys / sizeof keys[0])
-_Static_assert(KEY_COUNT <= KEYS_MAX, "more keys than the list of names holds");
-
-const struct kv_key *kv_scenario_keys(size_t *count)
-{
-	*count = KEY_COUNT;
-	return keys;
-}
-
-const struct kv_key *kv_scenario_key(const char *path)
-{
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (strcmp(keys[i].path, path) == 0)
-			return &keys[i];
-	return NULL;
-}
-
-static const char *leaf(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-
-	return dot ? dot + 1 : path;
-}
-
-static int fail_unknown_key(const char *path, struct kv_error *err)
-{
-	const char *names[KEYS_MAX];
-
-	for (size_t i = 0; i < KEY_COUNT; i++) {
-		if (strcmp(leaf(keys[i].path), leaf(path)) == 0)
-			return kv_fail(err, KV_EXIT_USAGE, "unknown key '%s': did you mean '%s'?", path, keys[i].path);
-		names[i] = keys[i].path;
-	}
-	return kv_fail_unknown(err, KV_EXIT_USAGE, "key", path, names, KEY_COUNT);
-}
-
-static int parse_choice(const struct kv_key *key, const char *text, unsigned *out, struct kv_error *err)
-{
-	size_t count = 0;
-
-	for (; key->choices[count] != NULL; count++) {
-		if (strcmp(key->choices[count], text) == 0) {
-			*out = (unsigned)count;
-			return 0;
-		}
-	}
-	return kv_fail_unknown(err, KV_EXIT_USAGE, "value", text, key->choices, count);
-}
-
-static int parse_policy(const struct kv_key *key, const char *text, struct kv_error *err)
-{
-	struct kv_policy_use use;
-
-	if (kv_policy_parse(key->policy, text, &use, err))
-		return -1;
-	kv_policy_use_fini(&use);
-	return 0;
-}
-
-static int parse_text(const char *text, const char **field, struct kv_error *err)
-{
-	if (*text == '\0')
-		return kv_fail(err, KV_EXIT_USAGE, "an empty value is not allowed");
-	*field = text;
-	return 0;
-}
-
-static uint64_t whole_limit(double limit)
-{
-	return limit >= 0x1p64 ? UINT64_MAX : (uint64_t)limit;
-}
-
-static kv_time time_limit(double limit)
-{
-	return limit >= 0x1p63 ? KV_TIME_MAX : (kv_time)limit;
-}
-
-/* Texts are kept by reference: field then points into text. */
-static int parse_value(const struct kv_key *key, const char *text, void *field, struct kv_error *err)
-{
-	switch (key->type) {
-	case KV_KEY_TREE:
-	case KV_KEY_TEXT:
-	case KV_KEY_FILE:
-	case KV_KEY_NAME:
-	case KV_KEY_LIST:
-		return parse_text(text, field, err);
-	case KV_KEY_POLICY:
-		return parse_text(text, field, err) || parse_policy(key, text, err) ? -1 : 0;
-	case KV_KEY_COUNT:
-		return kv_parse_count(text, whole_limit(key->minimum), whole_limit(key->maximum), field, err);
-	case KV_KEY_BYTES:
-		return kv_parse_bytes(text, true, whole_limit(key->minimum), whole_limit(key->maximum), field, err);
-	case KV_KEY_TIME:
-		return kv_parse_time(text, time_limit(key->minimum), time_limit(key->maximum), field, err);
-	case KV_KEY_DATE:
-		return kv_parse_date(text, field, err);
-	case KV_KEY_FRACTION:
-		return kv_parse_fraction(text, key->minimum, key->maximum, field, err);
-	case KV_KEY_NUMBER:
-		return kv_parse_double(text, key->minimum, key->maximum, field, err);
-	case KV_KEY_BOOL:
-		return kv_parse_bool(text, field, err);
-	case KV_KEY_CHOICE:
-		return parse_choice(key, text, field, err);
-	case KV_KEY_CUSTOM:
-		return key->parse(text, field, err);
-	}
-	return kv_fail(err, KV_EXIT_BUG, "a key of no known type");
-}
-
-static void clear_setting(struct kv_setting *setting)
+void kv_setting_clear(struct kv_setting *setting)
 {
 	free(setting->text);
 	free(setting->source);
@@ -425,14 +26,14 @@ static void clear_setting(struct kv_setting *setting)
 	setting->source = NULL;
 }
 
-static int set_key(struct kv_scenario *scenario, const struct kv_key *key, const char *text, enum kv_origin origin,
-                   const char *source, struct kv_error *err)
+int kv_scenario_set_key(struct kv_scenario *scenario, const struct kv_key *key, const char *text, enum kv_origin origin,
+                        const char *source, struct kv_error *err)
 {
-	struct kv_setting *setting = &scenario->settings[key - keys];
+	struct kv_setting *setting = kv_scenario_setting_of(scenario, key);
 	_Alignas(max_align_t) char value[FIELD_MAX] = { 0 };
 	char *copy = kv_strdup(text);
 
-	if (parse_value(key, copy, value, err)) {
+	if (kv_key_parse(key, copy, value, err)) {
 		free(copy);
 		return -1;
 	}
@@ -440,7 +41,7 @@ static int set_key(struct kv_scenario *scenario, const struct kv_key *key, const
 		free(copy);
 		return 0;
 	}
-	clear_setting(setting);
+	kv_setting_clear(setting);
 	setting->text = copy;
 	setting->source = kv_strdup(source);
 	setting->origin = origin;
@@ -451,21 +52,26 @@ static int set_key(struct kv_scenario *scenario, const struct kv_key *key, const
 void kv_scenario_init(struct kv_scenario *scenario)
 {
 	struct kv_error err;
+	size_t count;
+	const struct kv_key *keys = kv_scenario_keys(&count);
 
 	memset(scenario, 0, sizeof *scenario);
-	scenario->settings = kv_calloc(KEY_COUNT, sizeof *scenario->settings);
-	for (size_t i = 0; i < KEY_COUNT; i++) {
+	scenario->settings = kv_calloc(count, sizeof *scenario->settings);
+	for (size_t i = 0; i < count; i++) {
 		scenario->settings[i].key = &keys[i];
 		KV_ASSERT(keys[i].fallback == NULL ||
-		          !set_key(scenario, &keys[i], keys[i].fallback, KV_BY_DEFAULT, "default", &err),
+		          !kv_scenario_set_key(scenario, &keys[i], keys[i].fallback, KV_BY_DEFAULT, "default", &err),
 		          "default of %s: %s", keys[i].path, err.text);
 	}
 }
 
 void kv_scenario_fini(struct kv_scenario *scenario)
 {
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		clear_setting(&scenario->settings[i]);
+	size_t count;
+
+	kv_scenario_keys(&count);
+	for (size_t i = 0; i < count; i++)
+		kv_setting_clear(&scenario->settings[i]);
 	free(scenario->settings);
 	memset(scenario, 0, sizeof *scenario);
 }
@@ -476,8 +82,8 @@ int kv_scenario_set(struct kv_scenario *scenario, const char *path, const char *
 	const struct kv_key *key = kv_scenario_key(path);
 
 	if (key == NULL)
-		return fail_unknown_key(path, err);
-	return set_key(scenario, key, text, origin, source, err);
+		return kv_scenario_fail_unknown_key(path, err);
+	return kv_scenario_set_key(scenario, key, text, origin, source, err);
 }
 
 int kv_scenario_set_pair(struct kv_scenario *scenario, const char *pair, struct kv_error *err)
@@ -498,216 +104,18 @@ int kv_scenario_set_pair(struct kv_scenario *scenario, const char *pair, struct 
 	return failed;
 }
 
-struct tree_reader {
-	struct kv_scenario *scenario;
-	enum kv_origin origin;
-	const char *source;  /* NULL: file and line of each node */
-	struct kv_error *err;
-};
-
-static int fail_node(const struct kv_node *node, const char *path, struct kv_error *err)
-{
-	return kv_fail_in(err, "%s:%u: %s", node->file, node->line, path);
-}
-
-static char *append(char *text, const char *more)
-{
-	size_t length = text ? strlen(text) : 0;
-
-	text = kv_realloc(text, length + strlen(more) + 1, 1);
-	strcpy(text + length, more);
-	return text;
-}
-
-/* "a,b,c", or NULL with err filled. */
-static char *join_list(const struct kv_node *node, struct kv_error *err)
-{
-	char *text = kv_strdup("");
-
-	for (size_t i = 0; i < node->children; i++) {
-		if (kv_node_expect(&node->child[i], KV_NODE_SCALAR, KV_EXIT_USAGE, err)) {
-			free(text);
-			return NULL;
-		}
-		text = append(text, i ? "," : "");
-		text = append(text, node->child[i].text);
-	}
-	return text;
-}
-
-/* {name: ..., params: {...}} as "name,param=value,...", or NULL with err filled. */
-static char *join_policy(const struct kv_node *node, struct kv_error *err)
-{
-	static const char *const names[] = { "name", "params" };
-	const struct kv_node *name = kv_node_get(node, "name"), *params = kv_node_get(node, "params");
-	char *text;
-
-	if (kv_node_expect_keys(node, names, 2, KV_EXIT_USAGE, err))
-		return NULL;
-	if (name == NULL) {
-		kv_node_fail(node, KV_EXIT_USAGE, err, "name is missing");
-		return NULL;
-	}
-	if (kv_node_expect(name, KV_NODE_SCALAR, KV_EXIT_USAGE, err) ||
-	    (params != NULL && kv_node_expect(params, KV_NODE_MAPPING, KV_EXIT_USAGE, err)))
-		return NULL;
-	text = kv_strdup(name->text);
-	for (size_t i = 0; params != NULL && i < params->children; i++) {
-		const struct kv_node *param = &params->child[i];
-
-		if (kv_node_expect(param, KV_NODE_SCALAR, KV_EXIT_USAGE, err)) {
-			free(text);
-			return NULL;
-		}
-		text = append(append(append(append(text, ","), param->key), "="), param->text);
-	}
-	return text;
-}
-
-/* The value's text, to be freed; NULL with err filled. */
-static char *node_text(const struct kv_key *key, const struct kv_node *node, struct kv_error *err)
-{
-	if (node->kind == KV_NODE_SEQUENCE && key->type == KV_KEY_LIST)
-		return join_list(node, err);
-	if (node->kind == KV_NODE_MAPPING && key->type == KV_KEY_POLICY)
-		return join_policy(node, err);
-	if (key->type == KV_KEY_TREE)
-		return kv_node_expect(node, KV_NODE_MAPPING, KV_EXIT_USAGE, err) ? NULL : kv_strdup(node->file);
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err))
-		return NULL;
-	if (kv_node_is_null(node) && key->parse != parse_retention) {
-		kv_node_fail(node, KV_EXIT_USAGE, err, "a value is missing: write one or leave the key out");
-		return NULL;
-	}
-	return kv_strdup(kv_node_is_null(node) ? "none" : node->text);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), ending = strlen(end);
-
-	return length >= ending && strcmp(text + length - ending, end) == 0;
-}
-
-/* The path of a file that lies beside the scenario file; otherwise the text as it is. Takes and returns ownership. */
-static char *beside(const struct kv_key *key, const struct kv_node *node, char *text)
-{
-	const char *slash = strrchr(node->file, '/');
-	bool file = key->type == KV_KEY_FILE || (key->type == KV_KEY_NAME && (strchr(text, '/') != NULL ||
-	            ends_with(text, ".json") || ends_with(text, ".yaml")));
-	char *path;
-
-	if (!file || slash == NULL || *text == '/')
-		return text;
-	path = kv_strdup(node->file);
-	path[slash - node->file + 1] = '\0';
-	path = append(path, text);
-	if (access(path, F_OK) == 0) {
-		free(text);
-		return path;
-	}
-	free(path);
-	return text;
-}
-
-static int read_value(struct tree_reader *r, const struct kv_key *key, const struct kv_node *node)
-{
-	char *text = node_text(key, node, r->err);
-	char place[512];
-	int failed;
-
-	if (text == NULL)
-		return -1;
-	if (r->origin == KV_BY_FILE || r->origin == KV_BY_VARIANT)
-		text = beside(key, node, text);
-	snprintf(place, sizeof place, "%s:%u", node->file, node->line);
-	failed = set_key(r->scenario, key, text, r->origin, r->source ? r->source : place, r->err);
-	free(text);
-	return failed ? fail_node(node, key->path, r->err) : 0;
-}
-
-static bool is_section(const char *path)
-{
-	size_t length = strlen(path);
-
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (strncmp(keys[i].path, path, length) == 0 && keys[i].path[length] == '.')
-			return true;
-	return false;
-}
-
-static int read_mapping(struct tree_reader *r, const struct kv_node *mapping, const char *prefix)
-{
-	if (kv_node_expect(mapping, KV_NODE_MAPPING, KV_EXIT_USAGE, r->err))
-		return -1;
-	for (size_t i = 0; i < mapping->children; i++) {
-		const struct kv_node *node = &mapping->child[i];
-		const struct kv_key *key;
-		char path[256];
-
-		snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", node->key);
-		key = kv_scenario_key(path);
-		if (key != NULL) {
-			if (read_value(r, key, node))
-				return -1;
-		} else if (is_section(path)) {
-			if (read_mapping(r, node, path))
-				return -1;
-		} else {
-			fail_unknown_key(path, r->err);
-			return kv_fail_in(r->err, "%s:%u", node->file, node->line);
-		}
-	}
-	return 0;
-}
-
-static int read_file_tree(struct kv_scenario *scenario, struct kv_node *root, struct kv_error *err)
-{
-	struct tree_reader r = { scenario, KV_BY_FILE, NULL, err };
-	int failed;
-
-	if (root == NULL)
-		return -1;
-	failed = read_mapping(&r, root, "");
-	kv_yaml_free(root);
-	return failed;
-}
-
-int kv_scenario_read(struct kv_scenario *scenario, const char *path, struct kv_error *err)
-{
-	const char *preset;
-	int found = kv_preset_find(path, &preset, err);
-
-	if (found < 0)
-		return -1;
-	return found > 0 ? kv_scenario_parse(scenario, preset, strlen(preset), path, err) :
-	                   read_file_tree(scenario, kv_yaml_read(path, err), err);
-}
-
-int kv_scenario_parse(struct kv_scenario *scenario, const char *text, size_t length, const char *name,
-                      struct kv_error *err)
-{
-	return read_file_tree(scenario, kv_yaml_parse(text, length, name, err), err);
-}
-
-int kv_scenario_read_variant(struct kv_scenario *scenario, const struct kv_node *mapping, const char *source,
-                             struct kv_error *err)
-{
-	struct tree_reader r = { scenario, KV_BY_VARIANT, source, err };
-
-	return read_mapping(&r, mapping, "");
-}
-
 void kv_scenario_copy(struct kv_scenario *copy, const struct kv_scenario *scenario)
 {
 	struct kv_error err;
+	size_t count;
+	const struct kv_key *keys = kv_scenario_keys(&count);
 
 	kv_scenario_init(copy);
-	for (size_t i = 0; i < KEY_COUNT; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct kv_setting *setting = &scenario->settings[i];
 
 		KV_ASSERT(setting->text == NULL ||
-		          !set_key(copy, &keys[i], setting->text, setting->origin, setting->source, &err),
+		          !kv_scenario_set_key(copy, &keys[i], setting->text, setting->origin, setting->source, &err),
 		          "copy of %s: %s", keys[i].path, err.text);
 	}
 }
@@ -717,7 +125,7 @@ const struct kv_setting *kv_scenario_setting(const struct kv_scenario *scenario,
 	const struct kv_key *key = kv_scenario_key(path);
 
 	KV_ASSERT(key != NULL, "no key %s", path);
-	return &scenario->settings[key - keys];
+	return kv_scenario_setting_of(scenario, key);
 }
 
 const char *kv_scenario_workload(const struct kv_scenario *s)
@@ -726,12 +134,6 @@ const char *kv_scenario_workload(const struct kv_scenario *s)
 		return s->workload.trace != NULL ? s->workload.trace : s->workload.generate;
 	return kv_scenario_setting(s, "workload.generate")->origin > kv_scenario_setting(s, "workload.trace")->origin ?
 	       s->workload.generate : s->workload.trace;
-}
-
-bool kv_key_has_flag(const struct kv_key *key, const char *name)
-{
-	return (key->flag != NULL && strcmp(key->flag, name) == 0) ||
-	       (key->alias != NULL && strcmp(key->alias, name) == 0);
 }
 
 bool kv_scenario_is_set(const struct kv_scenario *scenario, const char *path)
@@ -754,145 +156,4 @@ int kv_scenario_fail_in(const struct kv_scenario *scenario, const char *path, st
 	default:
 		return kv_fail_in(err, "%s", path);
 	}
-}
-
-static bool is_explicit(const struct kv_setting *setting)
-{
-	return setting->text != NULL && setting->origin >= KV_BY_FILE;
-}
-
-/* Does the setting have this value? Truth has several spellings, and parameters of a policy do not matter. */
-static bool has_value(const struct kv_setting *setting, const char *text)
-{
-	struct kv_error ignored;
-	bool ours, theirs;
-
-	if (setting->text == NULL)
-		return false;
-	if (setting->key->type == KV_KEY_BOOL)
-		return !kv_parse_bool(setting->text, &ours, &ignored) && !kv_parse_bool(text, &theirs, &ignored) &&
-		       ours == theirs;
-	if (setting->key->type == KV_KEY_POLICY)
-		return strcspn(setting->text, ",") == strlen(text) && strncmp(setting->text, text, strlen(text)) == 0;
-	return strcmp(setting->text, text) == 0;
-}
-
-static struct kv_setting *split_pair(struct kv_scenario *scenario, const char *pair, char *path, size_t size,
-                                     const char **value)
-{
-	const struct kv_key *key;
-	size_t length = strcspn(pair, "=");
-
-	snprintf(path, size, "%.*s", (int)length, pair);
-	*value = pair + length + 1;
-	key = kv_scenario_key(path);
-	return key ? &scenario->settings[key - keys] : NULL;
-}
-
-static int contradiction(const struct kv_setting *cause, const struct kv_setting *target, const char *wanted,
-                         struct kv_error *err)
-{
-	return kv_fail(err, KV_EXIT_USAGE, "%s: %s=%s asks for %s=%s, but %s=%s is given (%s): leave one of them out",
-	               cause->source, cause->key->path, cause->text, target->key->path, wanted, target->key->path,
-	               target->text, target->source);
-}
-
-/* Only one of two settings that say the same thing differently is left in the listing. */
-static void replace(struct kv_scenario *scenario, struct kv_setting *weaker, const struct kv_setting *stronger)
-{
-	char source[512];
-
-	snprintf(source, sizeof source, "replaced by %s", stronger->key->path);
-	clear_setting(weaker);
-	weaker->source = kv_strdup(source);
-	memset((char *)scenario + weaker->key->offset, 0, weaker->key->size);
-}
-
-static int apply_implication(struct kv_scenario *scenario, const struct kv_node *row, struct kv_error *err)
-{
-	const struct kv_node *condition = kv_node_get(row, "if"), *consequence = kv_node_get(row, "then");
-	bool unless_given = kv_node_get(row, "unless_given") != NULL;
-	char path[128], source[512];
-	const char *value, *wanted;
-	struct kv_setting *cause = split_pair(scenario, condition->text, path, sizeof path, &value);
-	struct kv_setting *target;
-
-	if (cause == NULL) {
-		fail_unknown_key(path, err);
-		return kv_node_fail_in(condition, err);
-	}
-	target = split_pair(scenario, consequence->text, path, sizeof path, &wanted);
-	if (target == NULL) {
-		fail_unknown_key(path, err);
-		return kv_node_fail_in(consequence, err);
-	}
-	if (!has_value(cause, value) || has_value(target, wanted))
-		return 0;
-	if (is_explicit(target)) {
-		if (unless_given)
-			return 0;
-		if (is_explicit(cause))
-			return contradiction(cause, target, wanted, err);
-		replace(scenario, cause, target);
-		return 0;
-	}
-	snprintf(source, sizeof source, "implied by %s (%s)", cause->key->path, cause->source);
-	if (set_key(scenario, target->key, wanted, cause->origin, source, err))
-		return kv_node_fail_in(consequence, err);
-	return 0;
-}
-
-/* Fails unless the user has set every key of a row that may not be the GPU's. */
-static int require_given(const struct kv_scenario *scenario, const struct kv_node *row, const char *device,
-                         struct kv_error *err)
-{
-	char missing[256] = "";
-
-	for (size_t i = 0; i < row->children; i++) {
-		size_t used = strlen(missing);
-		char path[256];
-		const struct kv_key *key;
-
-		snprintf(path, sizeof path, "engine.%s", row->child[i].key);
-		key = kv_scenario_key(path);
-		if (key != NULL && !kv_scenario_is_set(scenario, path))
-			snprintf(missing + used, sizeof missing - used, "%s--%s", used ? " and " : "", key->flag);
-	}
-	if (*missing == '\0')
-		return 0;
-	return kv_fail(err, KV_EXIT_USAGE, "defaults depend on the memory of %s, which is not known: give %s", device,
-	               missing);
-}
-
-static int apply_device(struct kv_scenario *scenario, const struct kv_engine_profile *profile, const char *device,
-                        uint64_t memory, struct kv_error *err)
-{
-	bool unsure;
-	const struct kv_node *row = kv_engine_profile_device(profile, device, memory, &unsure);
-	char source[512];
-	struct tree_reader r = { scenario, KV_BY_PROFILE, source, err };
-
-	if (row == NULL)
-		return 0;
-	snprintf(source, sizeof source, "profile %s for %s", profile->name,
-	         *device ? device : "a small GPU: none is named");
-	if (unsure && *device && require_given(scenario, row, device, err))
-		return -1;
-	return read_mapping(&r, row, "engine");
-}
-
-int kv_scenario_resolve(struct kv_scenario *scenario, const struct kv_engine_profile *profile, const char *device,
-                        uint64_t memory, struct kv_error *err)
-{
-	char source[512];
-	struct tree_reader r = { scenario, KV_BY_PROFILE, source, err };
-
-	snprintf(source, sizeof source, "profile %s", profile->name);
-	if (read_mapping(&r, profile->engine, "engine") || read_mapping(&r, profile->policies, "policies") ||
-	    apply_device(scenario, profile, device, memory, err))
-		return -1;
-	for (size_t i = 0; i < profile->implies->children; i++)
-		if (apply_implication(scenario, &profile->implies->child[i], err))
-			return -1;
-	return 0;
 }

@@ -49,6 +49,7 @@ struct kv_key {
 	size_t offset, size;   /* of its field in struct kv_scenario */
 	const char *fallback;  /* the built-in default as a user would write it; NULL = none */
 	const char *help;
+	const char *null_text; /* what null in YAML stands for; NULL = it is not allowed */
 	double minimum, maximum;
 	const char *const *choices;   /* KV_KEY_CHOICE, ends with NULL */
 	int (*parse)(const char *text, void *field, struct kv_error *err);  /* KV_KEY_CUSTOM */
