@@ -44,6 +44,9 @@ libkvsim_a_SOURCES += \
 	%D%/sessions.c %D%/sessions.h \
 	%D%/splitwise.c \
 	%D%/trace.c %D%/trace.h \
+	%D%/trace_parts.h \
+	%D%/trace_rows.c \
+	%D%/trace_source.c \
 	%D%/tracelab.c \
 	%D%/tracelab_rounds.c \
 	%D%/vidur.c \
