@@ -138,7 +138,6 @@ static const struct {
 	{LLAMA(KV2 ", \"layer_types\": [\"a\", \"a\", \"a\", \"a\"]"), "layer_types", "sliding_attention"},
 	{LLAMA(KV2 ", \"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\", \"full_attention\"]"),
 	 "sliding_window", "missing"},
-	{LLAMA(KV2 ", \"quantization_config\": {\"quant_method\": \"hqq\"}"), "quant_method", "known are"},
 	{LLAMA(KV2 ", \"quantization_config\": 7"), "quantization_config", "must be an object"},
 	{LLAMA(KV2 ", \"quantization_config\": {\"quant_method\": \"fp8\", \"weight_block_size\": [128]}"),
 	 "weight_block_size", "two whole numbers"},
@@ -287,6 +286,31 @@ START_TEST(a_checkpoint_may_have_scales_for_its_kv_cache)
 END_TEST
 
 static const struct {
+	const char *quantization, *why;
+} unsized[] = {
+	{"\"quant_method\": \"hqq\"", "\"hqq\": known are fp8"},
+	{"\"bits\": 4", "quant_method is missing"},
+	{"\"quant_method\": \"gptq\", \"bits\": 3", "has 3 bits"},
+	{"\"quant_method\": \"gptq\", \"bits\": 4, \"dynamic\": {\"+:.*down.*\": {\"bits\": 8}}", "other bits for \"+:.*down.*\""},
+	{"\"quant_method\": \"modelopt\", \"quant_algo\": \"W4A8_AWQ\"", "\"W4A8_AWQ\": FP8 and NVFP4"},
+	{"\"quant_method\": \"compressed-tensors\", \"config_groups\": {}", "no config_groups"},
+	{"\"quant_method\": \"fp8\", \"ignored_layers\": [\"re:(?!a)b\"]", "the expression \"re:(?!a)b\""},
+};
+
+START_TEST(weights_of_unknown_formats_have_no_bytes_and_a_reason)
+{
+	char text[1024];
+	struct kv_model *m;
+
+	snprintf(text, sizeof text, LLAMA(KV2 ", \"quantization_config\": {%s}"), unsized[_i].quantization);
+	m = parse(text);
+	ck_assert_ptr_nonnull(m->quantization.unsized);
+	ck_assert_msg(strstr(m->quantization.unsized, unsized[_i].why) != NULL, "%s", m->quantization.unsized);
+	kv_model_free(m);
+}
+END_TEST
+
+static const struct {
 	const char *text, *kinds;
 } windows[] = {
 	{OTHER("llama", "\"sliding_window\": 128"), "ffff"},
@@ -387,6 +411,7 @@ int main(void)
 	tcase_add_test(tc, a_missing_head_dim_is_derived_where_the_class_does_and_said);
 	tcase_add_test(tc, a_head_dim_that_is_there_counts_whatever_hidden_says);
 	tcase_add_test(tc, missing_kv_heads_are_said);
+	tcase_add_loop_test(tc, weights_of_unknown_formats_have_no_bytes_and_a_reason, 0, sizeof unsized / sizeof *unsized);
 	tcase_add_test(tc, an_unknown_class_is_taken_at_its_word_and_said);
 	tcase_add_test(tc, a_nested_text_config_is_found);
 	tcase_add_test(tc, what_a_published_config_leaves_to_its_class_is_filled_in_and_said);

@@ -32,10 +32,14 @@ static json_t *groups_json(const struct kv_layout *layout)
 	return groups;
 }
 
-static json_t *weights_json(const struct kv_weights *weights)
+static json_t *weights_json(const struct kv_weights *weights, const struct kv_model *model)
 {
-	json_t *parts = json_object();
+	json_t *parts;
 
+	if (model->quantization.unsized)
+		return json_pack("{sI sI}", "parameters", (json_int_t)weights->parameters, "active_parameters",
+		                 (json_int_t)weights->active_parameters);
+	parts = json_object();
 	for (int part = 0; part < KV_WEIGHT_PARTS; part++)
 		if (weights->part_bytes[part])
 			json_object_set_new(parts, kv_weight_part_name((enum kv_weight_part)part),
@@ -182,7 +186,7 @@ json_t *kv_size_report_json(const struct kv_size_report *report)
 		"stage", (json_int_t)report->answer.budget.stage);
 
 	add_answer(object, report);
-	json_object_set_new(object, "weights", weights_json(&report->answer.budget.weights));
+	json_object_set_new(object, "weights", weights_json(&report->answer.budget.weights, d->model));
 	json_object_set_new(object, "request", request_json(report));
 	if (report->answer.pools.count)
 		json_object_set_new(object, "window_pools", pools_json(&report->answer.pools));

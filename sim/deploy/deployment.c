@@ -50,8 +50,8 @@ static int load_profiles(struct kv_deployment *d, struct kv_scenario *s, uint64_
 
 static void set_dtype(struct kv_model *model, enum kv_dtype dtype)
 {
-	if (model->quantization.dtype == model->dtype)
-		model->quantization.dtype = dtype;
+	if (model->quantization.format.dtype == model->dtype)
+		model->quantization.format.dtype = dtype;
 	if (!model->recurrent.state_dtype_given)
 		model->recurrent.state_dtype = dtype;
 	model->recurrent.conv_dtype = model->dtype = dtype;
@@ -333,6 +333,9 @@ static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, 
 	struct kv_latency_setup setup;
 	struct kv_latency *latency;
 
+	if (d->model->quantization.unsized)
+		return kv_fail(err, KV_EXIT_USAGE, "how fast steps are goes by the bytes of the weights: %s: %s; give --quantization with "
+		               "the nearest known one", d->model->name, d->model->quantization.unsized);
 	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout,
 	                          &setup, err))
 		return -1;
@@ -341,7 +344,7 @@ static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, 
 	d->latency_source = kv_latency_provenance(d->hardware, d->profile);
 	d->latency_error = kv_latency_scored_error(d->hardware);
 	kv_latency_trust_setting(d->hardware, s->engine.tensor_parallel_size,
-	                         kv_dtype_bits(d->model->quantization.dtype) <= 8, latency, &d->warnings);
+	                         kv_dtype_bits(d->model->quantization.format.dtype) <= 8, latency, &d->warnings);
 	return 0;
 }
 

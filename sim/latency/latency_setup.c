@@ -244,14 +244,14 @@ void kv_latency_setup_constants(const struct kv_model *model, const struct kv_ha
 		override_efficiency(&efficiency, engine_efficiency);
 	out->constants = constants(&efficiency, hardware->has_overheads ? &hardware->overheads : engine,
 	                           out->rates.compute_flops > out->rates.attention_flops,
-	                           kv_dtype_bits(model->quantization.dtype) <= 8);
+	                           kv_dtype_bits(model->quantization.format.dtype) <= 8);
 }
 
 int kv_latency_setup_fill(const struct kv_model *model, const struct kv_hardware *hardware,
                           const struct kv_overheads *engine, const struct kv_efficiency *engine_efficiency,
                           const struct kv_latency_layout *layout, struct kv_latency_setup *out, struct kv_error *err)
 {
-	enum kv_flops unit = unit_for(model->quantization.dtype);
+	enum kv_flops unit = unit_for(model->quantization.format.dtype);
 	bool linked = layout->tensor_parallel > 1 || layout->pipeline_parallel > 1;
 
 	if (hardware->flops[unit] == 0.0)

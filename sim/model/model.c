@@ -169,14 +169,21 @@ struct kv_model *kv_model_load(const char *name_or_path, struct kv_error *err)
 	return load_built_in(name_or_path, err);
 }
 
+void kv_quantization_fini(struct kv_quantization *q)
+{
+	kv_name_patterns_fini(&q->skip);
+	for (size_t i = 0; i < q->parts; i++)
+		kv_name_patterns_fini(&q->part[i].targets);
+	free(q->part);
+	free(q->method);
+	free(q->unsized);
+}
+
 void kv_model_free(struct kv_model *model)
 {
 	if (!model)
 		return;
-	for (char **skip = model->quantization.skip; skip && *skip; skip++)
-		free(*skip);
-	free(model->quantization.skip);
-	free(model->quantization.method);
+	kv_quantization_fini(&model->quantization);
 	kv_remarks_fini(&model->notes);
 	free(model->layer);
 	free(model->name);

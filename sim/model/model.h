@@ -13,6 +13,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/remarks.h"
+#include "sim/model/name_patterns.h"
 
 /* What mixes tokens in a layer. */
 enum kv_mixer {
@@ -65,17 +66,31 @@ int kv_dtype_parse(const char *text, enum kv_dtype *out);
 /* Bits of one element, scales not included. */
 uint32_t kv_dtype_bits(enum kv_dtype dtype);
 
-/* How the weights of linear layers are stored; what the patterns in `skip` match stays in the model's dtype. */
-struct kv_quantization {
-	enum kv_dtype dtype;      /* of quantised weights; the model's dtype = not quantised */
-	char *method;             /* quant_method as the config spells it; NULL = none */
+/* How quantised weights are stored. */
+struct kv_weight_format {
+	enum kv_dtype dtype;
 	uint32_t group_size;      /* weights that share a scale along the input; 0 = a whole output row or tensor */
 	uint32_t block_rows;      /* output rows that share a scale (fp8 blocks); 1 = each its own, 0 = the tensor */
 	uint32_t scale_bits;      /* of one scale */
 	uint32_t zero_bits;       /* of one zero point; 0 = none */
+};
+
+/* Modules with a format of their own. */
+struct kv_quantized_part {
+	struct kv_name_patterns targets;
+	struct kv_weight_format format;
+};
+
+/* How the weights of linear layers are stored. */
+struct kv_quantization {
+	struct kv_weight_format format;  /* its dtype = the model's: not quantised */
+	char *method;             /* quant_method as the config spells it; NULL = none */
+	char *unsized;            /* why the bytes of the weights are not known; NULL = they are */
 	bool mxfp4_experts;       /* routed experts are mxfp4, whatever the rest is (DeepSeek-V4) */
 	const char *cache;        /* format of the KV cache that the checkpoint has scales for, "fp8"; NULL = says nothing */
-	char **skip;              /* module names, "re:" patterns or last components; ends with NULL; may be NULL */
+	struct kv_name_patterns skip;    /* what stays in the model's dtype */
+	struct kv_quantized_part *part;  /* the first whose targets match counts; other modules stay wide */
+	size_t parts;             /* 0 = the format is everywhere */
 };
 
 /* Recurrent layers; all layers of one model are alike. Elements before tensor parallelism. */
@@ -168,6 +183,8 @@ struct kv_model *kv_model_load(const char *name_or_path, struct kv_error *err);
 struct kv_model *kv_model_parse(const char *text, const char *label, struct kv_error *err);
 
 void kv_model_free(struct kv_model *model);
+
+void kv_quantization_fini(struct kv_quantization *quantization);
 
 /* Checks that heads and experts can be split over tp ranks; KV heads may be replicated. */
 int kv_model_check_tp(const struct kv_model *model, uint32_t tp, struct kv_error *err);

@@ -2,8 +2,6 @@
 
 #include "sim/model/weights.h"
 
-#include <fnmatch.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,62 +38,27 @@ const char *kv_weight_part_name(enum kv_weight_part part)
 	return part_names[part];
 }
 
-/* --- which modules a quantization leaves alone ------------------------------------------------------------------- */
-
-static bool matches_regex(const char *pattern, const char *name)
+/* NULL = it stays in the model's dtype. */
+static const struct kv_weight_format *format_of(const struct tally *t, const struct tensor *tensor)
 {
-	regex_t regex;
-	bool match;
-
-	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-		return false;
-	match = regexec(&regex, name, 0, NULL, 0) == 0;
-	regfree(&regex);
-	return match;
-}
-
-static bool matches_components(const char *pattern, const char *name)
-{
-	size_t length = strlen(pattern);
-
-	for (const char *at = strstr(name, pattern); at; at = strstr(at + 1, pattern))
-		if ((at == name || at[-1] == '.') && (at[length] == '.' || at[length] == '\0'))
-			return true;
-	return false;
-}
-
-static bool matches_glob(const char *pattern, const char *name)
-{
-	char below[NAME_LENGTH];
-
-	snprintf(below, sizeof below, "%s.*", pattern);
-	return fnmatch(pattern, name, 0) == 0 || fnmatch(below, name, 0) == 0;
-}
-
-static bool is_skipped(const struct kv_quantization *q, const char *name)
-{
-	for (char **skip = q->skip; skip && *skip; skip++) {
-		if (!strncmp(*skip, "re:", 3) ? matches_regex(*skip + 3, name)
-		    : strchr(*skip, '*') ? matches_glob(*skip, name) : matches_components(*skip, name))
-			return true;
-	}
-	return false;
-}
-
-static bool is_quantised(const struct tally *t, const struct tensor *tensor)
-{
+	const struct kv_quantization *q = &t->model->quantization;
 	char name[NAME_LENGTH];
 
-	if (!tensor->name || t->model->quantization.dtype == t->model->dtype)
-		return false;
+	if (!tensor->name || q->format.dtype == t->model->dtype)
+		return NULL;
 	snprintf(name, sizeof name, "model.layers.%u.%s", t->layer, tensor->name);
-	return !is_skipped(&t->model->quantization, name);
+	if (kv_name_patterns_match(&q->skip, name))
+		return NULL;
+	for (size_t i = 0; i < q->parts; i++)
+		if (kv_name_patterns_match(&q->part[i].targets, name))
+			return &q->part[i].format;
+	return q->parts ? NULL : &q->format;
 }
 
 /* --- adding up ------------------------------------------------------------------------------------------------------ */
 
 /* Scales: one for each group of inputs and block of outputs; one for the tensor where neither is given. */
-static uint64_t scale_bytes(const struct kv_quantization *q, uint64_t out, uint64_t in)
+static uint64_t scale_bytes(const struct kv_weight_format *q, uint64_t out, uint64_t in)
 {
 	uint64_t groups = q->group_size ? kv_ceil_div(in, q->group_size) : 1;
 	uint64_t rows = q->block_rows ? kv_ceil_div(out, q->block_rows) : 1;
@@ -105,14 +68,15 @@ static uint64_t scale_bytes(const struct kv_quantization *q, uint64_t out, uint6
 
 static void add(struct tally *t, enum kv_weight_part part, struct tensor tensor, uint64_t copies, uint64_t rank_copies)
 {
-	static const struct kv_quantization mxfp4 = {.dtype = KV_DTYPE_MXFP4, .group_size = 32, .block_rows = 1,
-	                                             .scale_bits = 8};
+	static const struct kv_weight_format mxfp4 = {.dtype = KV_DTYPE_MXFP4, .group_size = 32, .block_rows = 1,
+	                                              .scale_bits = 8};
 	bool as_expert = t->model->quantization.mxfp4_experts && part == KV_WEIGHTS_EXPERTS;
-	const struct kv_quantization *q = as_expert ? &mxfp4 : &t->model->quantization;
+	const struct kv_weight_format *q = format_of(t, &tensor);
 	uint64_t elements = tensor.rank_out * tensor.rank_in;
 	uint64_t scales = 0, bits = kv_dtype_bits(t->model->dtype);
 
-	if (is_quantised(t, &tensor)) {
+	if (q) {
+		q = as_expert ? &mxfp4 : q;
 		bits = kv_dtype_bits(q->dtype);
 		scales = scale_bytes(q, tensor.rank_out, tensor.rank_in) * rank_copies;
 	}
@@ -383,7 +347,7 @@ static void add_experts(struct tally *t, const struct kv_layer *layer)
 	uint64_t rank_width = spread > 1 ? width : kv_ceil_div(width, t->tp), rank_hidden = hidden;
 	uint64_t before = t->weights->parameters;
 
-	if (t->options->pad_experts && m->quantization.dtype == KV_DTYPE_MXFP4) {
+	if (t->options->pad_experts && m->quantization.format.dtype == KV_DTYPE_MXFP4) {
 		rank_width = padded(rank_width, EXPERT_INNER_PAD);
 		rank_hidden = padded(hidden, EXPERT_HIDDEN_PAD);
 	}
@@ -542,7 +506,7 @@ void kv_weights_count(const struct kv_model *model, const struct kv_weight_optio
 
 static const struct {
 	const char *name;
-	struct kv_quantization q;
+	struct kv_weight_format format;
 } named[] = {
 	{"awq", {.dtype = KV_DTYPE_INT4, .group_size = 128, .block_rows = 1, .scale_bits = 16, .zero_bits = 4}},
 	{"bitsandbytes", {.dtype = KV_DTYPE_INT4, .group_size = 64, .block_rows = 1, .scale_bits = 32}},
@@ -557,14 +521,6 @@ static const struct {
 
 enum { NAMED = sizeof named / sizeof *named };
 
-static void drop_quantization(struct kv_quantization *q)
-{
-	for (char **skip = q->skip; skip && *skip; skip++)
-		free(*skip);
-	free(q->skip);
-	free(q->method);
-}
-
 int kv_model_quantize(struct kv_model *model, const char *name, struct kv_error *err)
 {
 	const char *names[NAMED];
@@ -573,10 +529,10 @@ int kv_model_quantize(struct kv_model *model, const char *name, struct kv_error 
 		names[i] = named[i].name;
 		if (strcmp(named[i].name, name) != 0)
 			continue;
-		drop_quantization(&model->quantization);
-		model->quantization = named[i].q;
-		if (model->quantization.dtype == KV_DTYPES)
-			model->quantization.dtype = model->dtype;
+		kv_quantization_fini(&model->quantization);
+		model->quantization = (struct kv_quantization){.format = named[i].format};
+		if (named[i].format.dtype == KV_DTYPES)
+			model->quantization.format.dtype = model->dtype;
 		else
 			model->quantization.method = kv_strdup(name);
 		return 0;

@@ -63,8 +63,7 @@ static bool agrees_quantised(const struct weights_check *w, uint32_t expert_rank
 		struct kv_model variant = *w->checker->given->model;
 		struct kv_error ignored;
 
-		variant.quantization.method = NULL;
-		variant.quantization.skip = NULL;
+		variant.quantization = (struct kv_quantization){0};
 		if (kv_model_quantize(&variant, ways[i].name, &ignored) != 0)
 			continue;
 		found = agrees(w, &variant, expert_ranks, ways[i].why);
@@ -101,6 +100,10 @@ void kv_checker_weights(struct kv_checker *c)
 	if (!w.printed || w.printed->number <= 0)
 		return;
 	w.gib = stage_gib(c, model, spread, 0);
+	if (model->quantization.unsized) {
+		agrees_quantised(&w, spread);
+		return;
+	}
 	if (agrees(&w, model, spread, NULL) || (spread > 1 && agrees(&w, model, 1, NULL)))
 		return;
 	if (holds_more_than_text(&w))

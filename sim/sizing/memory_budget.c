@@ -181,6 +181,18 @@ static int check_layers(const struct kv_budget_question *q, struct kv_error *err
 	return 0;
 }
 
+/* They matter where the KV cache is what they leave. */
+static int check_weights(const struct kv_budget_question *q, struct kv_error *err)
+{
+	const char *unsized = q->model->quantization.unsized;
+	bool matters = q->weights_bytes == KV_BYTES_UNSET && !q->kv_cache_memory_bytes && !q->num_blocks_override;
+
+	if (!matters || !unsized)
+		return 0;
+	return kv_fail(err, KV_EXIT_USAGE, "the weights of %s are not known: %s; give --weights-bytes, or --quantization with a known "
+	               "one", q->model->name, unsized);
+}
+
 static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct kv_budget *budget,
                       struct kv_error *err)
 {
@@ -215,7 +227,7 @@ int kv_budget_draw(const struct kv_budget_question *q, struct kv_budget *budget,
 	if (!q->device_bytes && !q->kv_cache_memory_bytes && !q->num_blocks_override)
 		return kv_fail(err, KV_EXIT_USAGE, "the memory of the device is not known: give --hardware with a known card, "
 		               "--kv-cache-memory-bytes or --num-gpu-blocks-override");
-	if (check_layers(q, err) != 0)
+	if (check_weights(q, err) != 0 || check_layers(q, err) != 0)
 		return -1;
 	for (uint32_t stage = 0; stage < q->pipeline_parallel; stage++) {
 		struct kv_budget drawn;

@@ -12,4 +12,22 @@ expect_line 'which is said' 0 'is float32, which engines load with 16 bits'
 
 run size --model starcoder.json --gpu-memory 200GiB --dtype float32
 expect_line 'unless it is asked for' 0 'KV bytes a token and rank          40960 for ever'
+
+cat >"$scratch/hqq.json" <<END
+{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+ "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+ "max_position_embeddings": 8192, "quantization_config": {"quant_method": "hqq"}}
+END
+run size --model hqq.json --gpu-memory 24GiB
+expect_line 'weights of an unknown format are not sized' 64 'the weights of hqq.json are not known: quant_method is "hqq"'
+expect_line 'and it says what to give' 64 'give --weights-bytes, or --quantization with a known one'
+
+run size --model hqq.json --gpu-memory 24GiB --weights-bytes 5GiB
+expect_line 'which does' 0 'weights                                 -5368709120     -5.00'
+
+run size --model hqq.json --kv-cache-memory-bytes 1GiB
+expect_line 'without a budget they do not matter' 0 'Blocks                             512, usable 511'
+
+run run --model hqq.json --hardware l4 --num-gpu-blocks-override 1000 --trace /dev/null
+expect_line 'steps go by them' 64 'give --quantization with the nearest known one'
 finish
