@@ -249,6 +249,8 @@ int kv_trace_accept(struct kv_trace *trace);
 /* What begins on this line gives no row: text says what is wrong with it, or is NULL where the format's rules leave it
  * out. Returns 0 or -1 as kv_trace_accept does. */
 int kv_trace_leave_out(struct kv_trace *trace, uint64_t line, enum kv_fault fault, const char *text);
+/* What is read names the seed that it is to be drawn with, which is taken if the options say so. */
+void kv_trace_name_seed(struct kv_trace *trace, uint64_t seed);
 /* A random source of the reader's own, seeded for this run; to be freed with gsl_rng_free(). */
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name);
 /* Counts a key that the format does not know; it is not an error. */

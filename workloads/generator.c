@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/base/quantity.h"
 #include "workloads/load.h"
 
 enum { NAME_MAX_BYTES = 400, ITEMS_MAX = 1000 };
@@ -492,6 +493,22 @@ static struct kv_node *read_tree(struct kv_input *input, struct kv_error *err)
 	return tree;
 }
 
+/* The seed of a scenario, as kvsim run takes it. */
+static int read_seed(struct kv_trace *trace, const struct kv_node *tree, struct kv_error *err)
+{
+	const struct kv_node *node = kv_node_get(tree, "seed");
+	uint64_t seed;
+
+	if (node == NULL)
+		return 0;
+	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
+		return -1;
+	if (kv_parse_count(node->text, 0, UINT64_MAX, &seed, err) != 0)
+		return kv_node_fail_in(node, err);
+	kv_trace_name_seed(trace, seed);
+	return 0;
+}
+
 static void start_runs(struct generator *self)
 {
 	self->runs = kv_calloc(self->load.count, sizeof *self->runs);
@@ -515,6 +532,10 @@ static struct kv_reader *open_generator(struct kv_trace *trace, const struct kv_
 	self->reader = (struct kv_reader){.fill = fill, .close = close_generator};
 	self->trace = trace;
 	tree = read_tree(kv_trace_input(trace), err);
+	if (tree != NULL && read_seed(trace, tree, err) != 0) {
+		kv_yaml_free(tree);
+		tree = NULL;
+	}
 	if (tree == NULL || kv_load_read(&self->load, tree, trace, err) != 0) {
 		close_generator(&self->reader);
 		return NULL;

@@ -28,7 +28,8 @@ struct kv_trace_options {
 	/* Requests per second instead of the trace's own times; 0 = keep these, INFINITY = all at once. */
 	double request_rate;
 	double burstiness; /* shape of the gamma-distributed gaps at request_rate; 1 = Poisson, INFINITY = constant */
-	uint64_t seed;           /* of the gaps */
+	uint64_t seed;           /* of the gaps, and of all that readers draw */
+	bool own_seed;           /* but for descriptions of loads that name one themselves */
 	uint64_t replicate;
 	bool open_loop;          /* rows that depend on others arrive at their recorded time instead */
 	bool only_timed;         /* of these, rows that have none are left out as filtered: else an error */

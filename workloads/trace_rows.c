@@ -252,6 +252,12 @@ int kv_trace_leave_out(struct kv_trace *trace, uint64_t line, enum kv_fault faul
 	return kv_trace_accept(trace);
 }
 
+void kv_trace_name_seed(struct kv_trace *trace, uint64_t seed)
+{
+	if (trace->options.own_seed)
+		trace->options.seed = seed;
+}
+
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name)
 {
 	return kv_random_create(trace->options.seed, trace->options.replicate, name);

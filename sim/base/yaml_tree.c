@@ -236,7 +236,7 @@ struct kv_node *kv_yaml_read(const char *path, struct kv_error *err)
 		return NULL;
 	}
 	if (!read_all(in, path, &text, &length, err))
-		root = kv_yaml_parse(text, length, standard ? "stdin" : path, err);
+		root = kv_yaml_parse(text, length, standard ? KV_YAML_STANDARD_INPUT : path, err);
 	free(text);
 	if (!standard)
 		fclose(in);

@@ -25,6 +25,9 @@ struct kv_node {
 	size_t children;
 };
 
+/* What "-" is called as a file. */
+#define KV_YAML_STANDARD_INPUT "standard input"
+
 /* The root of a file ("-" is stdin) or of a text (length bytes; name stands for the file in errors), to be released
  * with kv_yaml_free(); NULL with err filled. */
 struct kv_node *kv_yaml_read(const char *path, struct kv_error *err);

@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
 	{.name = "reorder-rows", .key = REORDER_ROWS, .arg = "N",
 	 .doc = "Put rows in order that are late by up to N rows (default: 100000)"},
 	{.name = "seed", .key = SEED, .arg = "N",
-	 .doc = "Seed of what is drawn: generated loads and client pools (default: 0)"},
+	 .doc = "Seed of what is drawn: generated loads and client pools (default: the scenario's, or 0)"},
 	{.name = "json", .key = JSON, .doc = "Print JSON"},
 	{0}
 };
@@ -48,6 +48,7 @@ static int take_option(struct kv_trace_file *file, int key, const char *value, s
 		file->json = true;
 		return 0;
 	case SEED:
+		o->own_seed = false;
 		return kv_parse_count(value, 0, UINT64_MAX, &o->seed, err);
 	case REORDER_TIME:
 		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err)
@@ -67,6 +68,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		kv_trace_options_init(&file->options);
+		file->options.own_seed = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (file->path != NULL)

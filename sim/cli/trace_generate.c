@@ -4,13 +4,10 @@
 #include "sim/cli/trace.h"
 
 #include <argp.h>
-#include <string.h>
 
 #include "sim/base/quantity.h"
-#include "sim/base/yaml_tree.h"
 #include "sim/cli/command.h"
 #include "sim/cli/trace_file.h"
-#include "sim/profiles.h"
 
 struct arguments {
 	const char *path, *out;
@@ -48,29 +45,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	}
 }
 
-/* The seed of a scenario, as kvsim run takes it. */
-static int find_seed(struct arguments *arguments, struct kv_error *err)
-{
-	const char *preset;
-	int found = kv_preset_find(arguments->path, &preset, err), status = 0;
-	const struct kv_node *seed;
-	struct kv_node *root;
-
-	if (found < 0)
-		return -1;
-	root = found > 0 ? kv_yaml_parse(preset, strlen(preset), arguments->path, err)
-	                 : kv_yaml_read(arguments->path, err);
-	if (root == NULL)
-		return -1;
-	seed = kv_node_get(root, "seed");
-	if (seed != NULL && kv_node_expect(seed, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		status = -1;
-	else if (seed != NULL && kv_parse_count(seed->text, 0, UINT64_MAX, &arguments->seed, err) != 0)
-		status = kv_node_fail_in(seed, err);
-	kv_yaml_free(root);
-	return status;
-}
-
 int kv_cli_trace_generate(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
@@ -89,11 +63,10 @@ int kv_cli_trace_generate(int argc, char **argv)
 	struct kv_error err;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	if (!arguments.has_seed && find_seed(&arguments, &err) != 0)
-		return kv_cli_fail(&err);
 	kv_trace_options_init(&trace_options);
 	trace_options.format = "generator";
 	trace_options.seed = arguments.seed;
+	trace_options.own_seed = !arguments.has_seed;
 	return kv_trace_file_convert(arguments.path, &trace_options, arguments.out, &err) == 0 ? KV_EXIT_OK
 	                                                                                       : kv_cli_fail(&err);
 }

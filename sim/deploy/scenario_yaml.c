@@ -70,6 +70,19 @@ static char *join_policy(const struct kv_node *node, struct kv_error *err)
 	return text;
 }
 
+/* The file that the tree stands in, which is read again for it. */
+static char *tree_file(const struct kv_node *node, struct kv_error *err)
+{
+	if (kv_node_expect(node, KV_NODE_MAPPING, KV_EXIT_USAGE, err))
+		return NULL;
+	if (strcmp(node->file, KV_YAML_STANDARD_INPUT) == 0) {
+		kv_node_fail(node, KV_EXIT_USAGE, err, "a load is read from its file as requests are drawn, and standard "
+		             "input can be read but once: save the scenario as a file");
+		return NULL;
+	}
+	return kv_strdup(node->file);
+}
+
 /* The value's text, to be freed; NULL with err filled. */
 static char *node_text(const struct kv_key *key, const struct kv_node *node, struct kv_error *err)
 {
@@ -78,7 +91,7 @@ static char *node_text(const struct kv_key *key, const struct kv_node *node, str
 	if (node->kind == KV_NODE_MAPPING && key->type == KV_KEY_POLICY)
 		return join_policy(node, err);
 	if (key->type == KV_KEY_TREE)
-		return kv_node_expect(node, KV_NODE_MAPPING, KV_EXIT_USAGE, err) ? NULL : kv_strdup(node->file);
+		return tree_file(node, err);
 	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err))
 		return NULL;
 	if (kv_node_is_null(node) && key->null_text == NULL) {

@@ -35,4 +35,18 @@ run trace generate preset:chat --seed 2 -o two.csv
 ! cmp -s "$scratch/one.csv" "$scratch/two.csv"
 report $? 'another seed gives other requests'
 
+"$kvsim" trace generate - <"$srcdir/workloads/presets/chat.yaml" >"$scratch/piped.csv" 2>"$scratch/out"
+cmp -s "$scratch/one.csv" "$scratch/piped.csv"
+report $? 'a description can come from standard input'
+run trace info --json preset:chat
+sed '/"file"/d; /"format"/d' "$scratch/out" >"$scratch/described"
+run trace info --json one.csv
+sed '/"file"/d; /"format"/d' "$scratch/out" >"$scratch/written"
+[ -s "$scratch/described" ] && ! diff "$scratch/described" "$scratch/written" | grep -q '"requests"\|"prompt_tokens"\|"last_arrival_s"'
+report $? 'what is described is what is generated and run'
+
+"$kvsim" run --scenario - <"$srcdir/workloads/presets/chat.yaml" >"$scratch/out" 2>&1
+status=$?
+expect_line 'a scenario with a load has to be a file' 64 'kvsim: standard input:9: generate: a load is read from its file as requests are drawn'
+
 finish
