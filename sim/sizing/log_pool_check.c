@@ -13,7 +13,7 @@
 
 #define GIB 0x1p30
 
-enum { SPECULATIVE_MAX = 8, CANDIDATES_MAX = 200000, RANKS_MAX = 1024 };
+enum { SPECULATIVE_MAX = 8, CANDIDATES_MAX = 20000, RANKS_MAX = 1024 };
 
 /* What the log says about the pool. */
 struct evidence {
@@ -93,49 +93,72 @@ static bool follows(const struct evidence *e, struct reading *r, uint64_t blocks
 	return true;
 }
 
-/* Numbers of blocks that KV memory, or the tokens alone, leave open. */
-static void candidates(const struct evidence *e, const struct reading *r, uint64_t *low, uint64_t *high)
+struct block_range {
+	uint64_t low, high;
+};
+
+/* Of the memory; several ranks' pools may be smaller than this one. */
+static struct block_range range_of_memory(const struct evidence *e, const struct reading *r)
 {
 	double page = (double)r->layout.page_bytes;
-	double per_request = e->length ? request_blocks(e, r, e->length) : 0;
 
-	if (e->has_kv && r->fewest <= 0) {
-		*low = whole(e->kv.low / page);
-		*high = whole(e->kv.high / page);
-	} else if (e->has_kv) {
-		*low = whole((1 - r->fewest) * e->kv.low / page);
-		*high = whole(e->kv.low / page);
-	} else if (e->blocks) {
-		*low = *high = e->blocks;
-	} else if (e->tokens) {
-		*low = e->tokens / e->context_ranks / r->block * r->layout.groups;
-		*high = *low + r->layout.groups;
-		if (per_request > 0) {
-			*low = kv_min(*low, whole((double)e->tokens / (double)e->length * per_request));
-			*high = kv_max(*high, whole((double)(e->tokens + 1) / (double)e->length * per_request) + 1);
-		}
-	} else if (e->storable) {
-		*low = whole(request_blocks(e, r, e->storable));
-		*high = whole(request_blocks(e, r, e->storable + 1)) - 1;
-	} else {
-		*low = 1;
-		*high = e->needed ? 1 : 0;  /* memory for one request says nothing about the pool */
-	}
+	if (r->fewest <= 0)
+		return (struct block_range){whole(e->kv.low / page), whole(e->kv.high / page)};
+	return (struct block_range){whole((1 - r->fewest) * e->kv.low / page), whole(e->kv.low / page)};
 }
 
-static bool solve(const struct evidence *e, struct reading *r)
+/* Of the tokens, as blocks (one may be kept as null block) or as concurrency x length. */
+static struct block_range range_of_tokens(const struct evidence *e, const struct reading *r, bool by_concurrency)
 {
-	uint64_t low, high;
+	double per_token = e->length ? request_blocks(e, r, e->length) / (double)e->length : 0;
+	uint64_t low = e->tokens / e->context_ranks / r->block * r->layout.groups;
 
-	candidates(e, r, &low, &high);
-	if (high > low && high - low > CANDIDATES_MAX)
-		high = low + CANDIDATES_MAX;
-	for (uint64_t blocks = kv_max(low, 1); blocks <= high; blocks++)
+	if (!by_concurrency)
+		return (struct block_range){low, low + r->layout.groups};
+	if (per_token <= 0)
+		return (struct block_range){1, 0};
+	return (struct block_range){whole((double)e->tokens * per_token), whole((double)(e->tokens + 1) * per_token) + 1};
+}
+
+static struct block_range both(struct block_range a, struct block_range b)
+{
+	return (struct block_range){kv_max(a.low, b.low), kv_min(a.high, b.high)};
+}
+
+/* Numbers of blocks that the evidence leaves open. Memory for one request alone says nothing about the pool. */
+static struct block_range candidates(const struct evidence *e, const struct reading *r, bool by_concurrency)
+{
+	struct block_range range = {1, UINT64_MAX};
+
+	if (e->has_kv)
+		range = range_of_memory(e, r);
+	else if (e->blocks)
+		range = (struct block_range){e->blocks, e->blocks};
+	else if (!e->tokens && !e->storable)
+		range.high = e->needed ? 1 : 0;
+	if (e->tokens)
+		return both(range, range_of_tokens(e, r, by_concurrency));
+	if (e->storable)
+		return both(range, (struct block_range){whole(request_blocks(e, r, e->storable)),
+		                                        whole(request_blocks(e, r, e->storable + 1)) - 1});
+	return range;
+}
+
+static bool solve_among(const struct evidence *e, struct reading *r, struct block_range range)
+{
+	uint64_t last = kv_min(range.high, range.low + CANDIDATES_MAX);
+
+	for (uint64_t blocks = kv_max(range.low, 1); blocks <= last; blocks++)
 		if (follows(e, r, blocks)) {
 			r->blocks = blocks;
 			return true;
 		}
 	return false;
+}
+
+static bool solve(const struct evidence *e, struct reading *r)
+{
+	return solve_among(e, r, candidates(e, r, false)) || (e->tokens && solve_among(e, r, candidates(e, r, true)));
 }
 
 static bool try_in_flight(struct search *s, struct reading *r, uint64_t in_flight)
@@ -528,6 +551,7 @@ static void add_refusal_rows(struct search *s)
 	const struct kv_log_value *needed = kv_log_get(s->checker->log, KV_FACT_NEEDED);
 	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_STORABLE);
 	struct reading low = s->found, high = s->found;
+	struct block_range range;
 	char rule[128];
 
 	if (needed && s->evidence.length)
@@ -535,7 +559,9 @@ static void add_refusal_rows(struct search *s)
 		                   * (double)s->found.layout.page_bytes / GIB), "blocks of one request x page");
 	if (!printed)
 		return;
-	candidates(&s->evidence, &s->found, &low.blocks, &high.blocks);
+	range = candidates(&s->evidence, &s->found, s->found.by_concurrency);
+	low.blocks = range.low;
+	high.blocks = range.high;
 	snprintf(rule, sizeof rule, "the longest request whose blocks fit: %" PRIu64 " of them are %.2f GiB", s->found.blocks,
 	         (double)(s->found.blocks * s->found.layout.page_bytes) / GIB);
 	kv_checker_compare(s->checker, KV_FACT_STORABLE, printed, (struct kv_span){(double)longest(&s->evidence, &low, UINT32_MAX),
