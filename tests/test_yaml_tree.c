@@ -106,6 +106,18 @@ START_TEST(errors_of_fields_name_file_line_and_key)
 }
 END_TEST
 
+/* "\\e" is the escape character in a quoted scalar (YAML 1.1, 5.7). */
+START_TEST(what_steers_a_terminal_is_shown_as_question_marks)
+{
+	struct kv_error err;
+	struct kv_node *root = parse("\"\\e[31mkey\": \"\\e[2Jvalue\"\n", &err);
+
+	kv_node_fail(&root->child[0], KV_EXIT_USAGE, &err, "'%s' is not allowed", root->child[0].text);
+	ck_assert_str_eq(err.text, "in.yaml:1: ?[31mkey: '?[2Jvalue' is not allowed");
+	kv_yaml_free(root);
+}
+END_TEST
+
 START_TEST(files_are_read_and_missing_ones_named)
 {
 	char path[] = "test_yaml_tree.XXXXXX";
@@ -139,6 +151,7 @@ int main(void)
 	tcase_add_loop_test(tc, what_is_refused_names_the_line, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tc, depth_is_limited);
 	tcase_add_test(tc, errors_of_fields_name_file_line_and_key);
+	tcase_add_test(tc, what_steers_a_terminal_is_shown_as_question_marks);
 	tcase_add_test(tc, files_are_read_and_missing_ones_named);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);

@@ -2,7 +2,6 @@
 
 #include "sim/base/error.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +14,21 @@ static void mask_control_characters(char *text)
 			*text = '?';
 }
 
+int kv_vfail(struct kv_error *err, enum kv_exit status, const char *format, va_list args)
+{
+	err->status = status;
+	vsnprintf(err->text, sizeof err->text, format, args);
+	mask_control_characters(err->text);
+	return -1;
+}
+
 int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
 {
 	va_list args;
 
-	err->status = status;
 	va_start(args, format);
-	vsnprintf(err->text, sizeof err->text, format, args);
+	kv_vfail(err, status, format, args);
 	va_end(args);
-	mask_control_characters(err->text);
 	return -1;
 }
 
@@ -39,6 +44,7 @@ int kv_fail_in(struct kv_error *err, const char *format, ...)
 	va_end(args);
 	length = strlen(err->text);
 	snprintf(err->text + length, sizeof err->text - length, ": %s", inner);
+	mask_control_characters(err->text);
 	return -1;
 }
 

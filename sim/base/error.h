@@ -6,6 +6,8 @@
 #ifndef KV_SIM_ERROR_H
 #define KV_SIM_ERROR_H
 
+#include <stdarg.h>
+
 enum kv_exit {
 	KV_EXIT_OK = 0,
 	KV_EXIT_CHECK = 1,   /* a check failed: check-log, score, replay_vectors */
@@ -25,6 +27,8 @@ struct kv_error {
  * what was found and what is allowed, and ends without a full stop or newline. */
 int kv_fail(struct kv_error *err, enum kv_exit status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+int kv_vfail(struct kv_error *err, enum kv_exit status, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
 
 /* Puts "context: " in front of the text of an error that was returned by a callee which knew less; returns -1. */
 int kv_fail_in(struct kv_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -288,9 +288,8 @@ int kv_node_fail(const struct kv_node *node, enum kv_exit status, struct kv_erro
 {
 	va_list args;
 
-	err->status = status;
 	va_start(args, format);
-	vsnprintf(err->text, sizeof err->text, format, args);
+	kv_vfail(err, status, format, args);
 	va_end(args);
 	return kv_node_fail_in(node, err);
 }
