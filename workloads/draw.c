@@ -147,20 +147,26 @@ static int prepare_zipf(void *state, const char *folder, struct kv_error *err)
 	return check_bounds(s, err);
 }
 
-static double zipf_quantile(const void *state, double p)
+size_t kv_draw_place(const double *cumulative, size_t count, double p)
 {
-	const struct state *s = state;
-	size_t low = 0, high = s->count - 1;
+	size_t low = 0, high = count - 1;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (s->sorted[middle] < p)
+		if (cumulative[middle] < p)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return bounded(s, (double)(low + 1));
+	return low;
+}
+
+static double zipf_quantile(const void *state, double p)
+{
+	const struct state *s = state;
+
+	return bounded(s, (double)(kv_draw_place(s->sorted, s->count, p) + 1));
 }
 
 static void release_sorted(void *state)

@@ -66,5 +66,7 @@ double kv_draw_typical(const struct kv_draw *draw);
 
 /* Rounded to the nearest whole number within the range. */
 uint32_t kv_draw_whole(double value, uint32_t minimum, uint32_t maximum);
+/* The first place whose cumulative weight (ascending) is not below p; the last one if there is none. count > 0. */
+size_t kv_draw_place(const double *cumulative, size_t count, double p);
 
 #endif

@@ -139,20 +139,26 @@ static void read_segment(struct native *native, struct kv_row *row, const char *
 		add_segment(native, row, text, (size_t)(colon - text), tokens);
 }
 
-static void read_prompt_text(void *owner, struct kv_row *row, const char *text, size_t length)
+/* Takes what stands between blanks, until the row is marked. */
+static void each_word(struct native *native, struct kv_row *row, const char *text, size_t length,
+                      void (*take)(struct native *native, struct kv_row *row, const char *word, size_t length))
 {
 	const char *end = text + length;
 	const char *blank;
 
-	if (!kv_row_check_text(row, "prompt", text, length))
-		return;
 	for (; text < end && !row->faulty; text = blank + (blank < end)) {
 		blank = memchr(text, ' ', (size_t)(end - text));
 		if (blank == NULL)
 			blank = end;
 		if (blank > text)
-			read_segment(owner, row, text, (size_t)(blank - text));
+			take(native, row, text, (size_t)(blank - text));
 	}
+}
+
+static void read_prompt_text(void *owner, struct kv_row *row, const char *text, size_t length)
+{
+	if (kv_row_check_text(row, "prompt", text, length))
+		each_word(owner, row, text, length, read_segment);
 }
 
 static void read_prompt_json(void *owner, struct kv_row *row, const json_t *list)
@@ -190,18 +196,8 @@ static void add_dependency(struct native *native, struct kv_row *row, const char
 
 static void read_after_text(void *owner, struct kv_row *row, const char *text, size_t length)
 {
-	const char *end = text + length;
-	const char *blank;
-
-	if (!kv_row_check_text(row, "after", text, length))
-		return;
-	for (; text < end && !row->faulty; text = blank + (blank < end)) {
-		blank = memchr(text, ' ', (size_t)(end - text));
-		if (blank == NULL)
-			blank = end;
-		if (blank > text)
-			add_dependency(owner, row, text, (size_t)(blank - text));
-	}
+	if (kv_row_check_text(row, "after", text, length))
+		each_word(owner, row, text, length, add_dependency);
 }
 
 static void read_after_json(void *owner, struct kv_row *row, const json_t *value)

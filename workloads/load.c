@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 #include "sim/base/memory.h"
-#include "sim/base/quantity.h"
+#include "workloads/load_values.h"
 
 /* What reading one stream needs. */
 struct reader {
@@ -24,118 +24,12 @@ struct reader {
 	struct kv_error *err;
 };
 
-/* --- scalars ------------------------------------------------------------------------------------------------------ */
-
 /* A key of the stream, or what the description says for all streams. */
 static const struct kv_node *find(const struct reader *r, const char *key)
 {
 	const struct kv_node *node = kv_node_get(r->node, key);
 
 	return node != NULL ? node : kv_node_get(r->root, key);
-}
-
-static int read_count(const struct kv_node *mapping, const char *key, uint64_t minimum, uint64_t maximum, uint64_t *out,
-                      struct kv_error *err)
-{
-	const struct kv_node *node = kv_node_get(mapping, key);
-
-	if (node == NULL)
-		return 0;
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		return -1;
-	return kv_parse_count(node->text, minimum, maximum, out, err) != 0 ? kv_node_fail_in(node, err) : 0;
-}
-
-static int read_double(const struct kv_node *mapping, const char *key, double minimum, double maximum, double *out,
-                       struct kv_error *err)
-{
-	const struct kv_node *node = kv_node_get(mapping, key);
-
-	if (node == NULL)
-		return 0;
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		return -1;
-	return kv_parse_double(node->text, minimum, maximum, out, err) != 0 ? kv_node_fail_in(node, err) : 0;
-}
-
-static int read_fraction(const struct kv_node *mapping, const char *key, double *out, struct kv_error *err)
-{
-	const struct kv_node *node = kv_node_get(mapping, key);
-
-	if (node == NULL)
-		return 0;
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		return -1;
-	return kv_parse_fraction(node->text, 0, 1, out, err) != 0 ? kv_node_fail_in(node, err) : 0;
-}
-
-static int read_time(const struct kv_node *node, kv_time *out, struct kv_error *err)
-{
-	if (node == NULL)
-		return 0;
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		return -1;
-	return kv_parse_time(node->text, 0, KV_ARRIVAL_MAX, out, err) != 0 ? kv_node_fail_in(node, err) : 0;
-}
-
-static int read_bool(const struct kv_node *mapping, const char *key, bool *out, struct kv_error *err)
-{
-	const struct kv_node *node = kv_node_get(mapping, key);
-
-	if (node == NULL)
-		return 0;
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		return -1;
-	return kv_parse_bool(node->text, out, err) != 0 ? kv_node_fail_in(node, err) : 0;
-}
-
-/* The index of the node's text among the names (ended by NULL). */
-static int read_choice(const struct kv_node *mapping, const char *key, const char *const *names, unsigned *out,
-                       struct kv_error *err)
-{
-	const struct kv_node *node = kv_node_get(mapping, key);
-
-	if (node == NULL)
-		return 0;
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		return -1;
-	for (unsigned i = 0; names[i] != NULL; i++)
-		if (strcmp(names[i], node->text) == 0) {
-			*out = i;
-			return 0;
-		}
-	return kv_node_fail(node, KV_EXIT_USAGE, err, "'%s' is not allowed: write %s or %s", node->text, names[0],
-	                    names[1]);
-}
-
-static int read_text(const struct kv_node *mapping, const char *key, const char **out, struct kv_error *err)
-{
-	const struct kv_node *node = kv_node_get(mapping, key);
-
-	if (node == NULL)
-		return 0;
-	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_USAGE, err) != 0)
-		return -1;
-	if (*node->text == '\0' || strpbrk(node->text, " :@") != NULL)
-		return kv_node_fail(node, KV_EXIT_USAGE, err, "'%s' is no name: no blanks, ':' or '@'", node->text);
-	*out = node->text;
-	return 0;
-}
-
-/* A distribution of values up to `most`, or the fallback where the key is absent. */
-static int read_draw(const struct kv_node *mapping, const char *key, const char *fallback, double most,
-                     struct kv_draw *out, struct kv_error *err)
-{
-	const struct kv_node *node = kv_node_get(mapping, key);
-
-	if (node == NULL)
-		return kv_draw_parse(out, fallback, "", err);
-	if (kv_draw_read(out, node, err) != 0)
-		return -1;
-	if (kv_draw_typical(out) > most)
-		return kv_node_fail(node, KV_EXIT_USAGE, err, "draws %g; allowed: up to %.10g", kv_draw_typical(out),
-		                    most);
-	return 0;
 }
 
 #define EXPECT_KEYS(node, err, ...) \
@@ -232,20 +126,20 @@ static int refuse_nothing(const struct reader *r, const struct kv_node *mapping,
 static int read_turns(const struct reader *r, const struct kv_node *mapping, const char *prefix,
                       struct kv_load_turns *turns)
 {
-	if (read_draw(mapping, "turns", "1", KV_LOAD_MOST_TURNS, &turns->turns, r->err) != 0 ||
-	    read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", KV_TOKENS_MAX, &turns->message,
-	              r->err) != 0 ||
-	    read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", KV_TOKENS_MAX, &turns->output,
-	              r->err) != 0 ||
-	    read_draw(mapping, "think", "lognormal,mean=20,cv=1", KV_LOAD_MOST_SECONDS, &turns->think, r->err) != 0 ||
-	    refuse_nothing(r, mapping, "turns", &turns->turns) != 0 ||
-	    refuse_nothing(r, mapping, "message", &turns->message) != 0)
+	if (kv_read_draw(mapping, "turns", "1", KV_LOAD_MOST_TURNS, &turns->turns, r->err) != 0 ||
+	    kv_read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", KV_TOKENS_MAX, &turns->message,
+	                 r->err) != 0 ||
+	       kv_read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", KV_TOKENS_MAX, &turns->output,
+	                    r->err) != 0 ||
+	          kv_read_draw(mapping, "think", "lognormal,mean=20,cv=1", KV_LOAD_MOST_SECONDS, &turns->think, r->err) != 0 ||
+	          refuse_nothing(r, mapping, "turns", &turns->turns) != 0 ||
+	          refuse_nothing(r, mapping, "message", &turns->message) != 0)
 		return -1;
 	note_means(r, prefix, "turns", &turns->turns, 1);
 	note_means(r, prefix, "message", &turns->message, 1);
 	note_means(r, prefix, "output", &turns->output, 0);
 	note_means(r, prefix, "think", &turns->think, 0);
-	return read_double(mapping, "correlation", -1, 1, &turns->correlation, r->err);
+	return kv_read_double(mapping, "correlation", -1, 1, &turns->correlation, r->err);
 }
 
 static bool has_later_turns(const struct kv_load_turns *turns)
@@ -266,8 +160,8 @@ static int read_system(const struct reader *r)
 		return -1;
 	if (kv_node_get(node, "tokens") == NULL)
 		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "needs tokens");
-	if (read_count(node, "tokens", 1, KV_TOKENS_MAX, &tokens, r->err) != 0 ||
-	    read_choice(node, "per", per, &choice, r->err) != 0)
+	if (kv_read_count(node, "tokens", 1, KV_TOKENS_MAX, &tokens, r->err) != 0 ||
+	    kv_read_choice(node, "per", per, &choice, r->err) != 0)
 		return -1;
 	r->stream->system_tokens = (uint32_t)tokens;
 	r->stream->system_per_tenant = choice == 1;
@@ -285,11 +179,11 @@ static int read_pool(const struct reader *r, const struct kv_node *node, struct 
 
 	if (kv_node_get(node, "count") == NULL || (has_tokens && kv_node_get(node, "tokens") == NULL))
 		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "needs count%s", has_tokens ? " and tokens" : "");
-	if (read_count(node, "count", 1, 10000000, &count, r->err) != 0 ||
-	    read_double(node, "popularity", 0, 20, &popularity, r->err) != 0)
+	if (kv_read_count(node, "count", 1, 10000000, &count, r->err) != 0 ||
+	    kv_read_double(node, "popularity", 0, 20, &popularity, r->err) != 0)
 		return -1;
 	if (has_tokens) {
-		status = read_draw(node, "tokens", "1", KV_TOKENS_MAX, &tokens, r->err);
+		status = kv_read_draw(node, "tokens", "1", KV_TOKENS_MAX, &tokens, r->err);
 		if (status == 0)
 			status = refuse_nothing(r, node, "tokens", &tokens);
 		if (status == 0)
@@ -319,7 +213,7 @@ static int read_some(const struct reader *r, const struct kv_node *node, struct 
 	uint64_t pick = 1;
 
 	if (read_pool(r, node, pool, true, purpose) != 0 ||
-	    read_count(node, "pick", 1, kv_min(pool->count, 1000), &pick, r->err) != 0)
+	    kv_read_count(node, "pick", 1, kv_min(pool->count, 1000), &pick, r->err) != 0)
 		return -1;
 	*some = pick;
 	return 0;
@@ -343,7 +237,7 @@ static int read_chunks(const struct reader *r)
 	if (node == NULL)
 		return 0;
 	if (EXPECT_KEYS(node, r->err, "count", "tokens", "popularity", "pick", "sorted") != 0 ||
-	    read_bool(node, "sorted", &r->stream->chunks_sorted, r->err) != 0)
+	    kv_read_bool(node, "sorted", &r->stream->chunks_sorted, r->err) != 0)
 		return -1;
 	return read_some(r, node, &r->stream->chunks, &r->stream->chunk_count, "chunk lengths");
 }
@@ -354,8 +248,8 @@ static int read_tenants(const struct reader *r)
 	const struct kv_node *tenants = kv_node_get(r->node, "tenants"), *adapters = kv_node_get(r->node, "adapters");
 	unsigned salt = KV_SALT_NONE;
 
-	if (read_text(r->node, "tenant", &r->stream->tenant, r->err) != 0 ||
-	    read_choice(r->node, "salt", salts, &salt, r->err) != 0)
+	if (kv_read_text(r->node, "tenant", &r->stream->tenant, r->err) != 0 ||
+	    kv_read_choice(r->node, "salt", salts, &salt, r->err) != 0)
 		return -1;
 	r->stream->salt = (enum kv_load_salt)salt;
 	if (tenants != NULL && (EXPECT_KEYS(tenants, r->err, "count", "popularity") != 0 ||
@@ -376,8 +270,8 @@ static int read_subagents(const struct reader *r)
 		return 0;
 	if (EXPECT_KEYS(node, r->err, "share", "turns", "message", "output", "think", "correlation", "system_tokens")
 	            != 0 ||
-	    read_fraction(node, "share", &r->stream->subagent_share, r->err) != 0 ||
-	    read_count(node, "system_tokens", 0, KV_TOKENS_MAX, &system, r->err) != 0)
+	    kv_read_fraction(node, "share", &r->stream->subagent_share, r->err) != 0 ||
+	    kv_read_count(node, "system_tokens", 0, KV_TOKENS_MAX, &system, r->err) != 0)
 		return -1;
 	if (kv_node_get(node, "share") == NULL)
 		return kv_node_fail(node, KV_EXIT_USAGE, r->err, "needs share");
@@ -407,9 +301,9 @@ static int read_revision(const struct reader *r, const struct kv_node *node, str
 	if (kv_node_get(node, "at") == NULL || kv_node_get(node, "of") == NULL)
 		return kv_node_fail(node, KV_EXIT_USAGE, r->err,
 		                    "a revision needs at (a time) and of (system, or document-N)");
-	if (read_time(kv_node_get(node, "at"), &revision->at, r->err) != 0 ||
-	    read_text(node, "of", &revision->of, r->err) != 0 ||
-	    read_fraction(node, "edit_at", &revision->edit, r->err) != 0)
+	if (kv_read_time(kv_node_get(node, "at"), &revision->at, r->err) != 0 ||
+	    kv_read_text(node, "of", &revision->of, r->err) != 0 ||
+	    kv_read_fraction(node, "edit_at", &revision->edit, r->err) != 0)
 		return -1;
 	if (!has_content(r->stream, revision->of))
 		return kv_node_fail(node, KV_EXIT_USAGE, r->err,
@@ -454,7 +348,7 @@ static int read_shared_prefix(const struct reader *r)
 
 	for (int i = 0; i < 5; i++) {
 		any |= kv_node_get(r->node, names[i]) != NULL;
-		if (read_count(r->node, names[i], 1, i < 2 ? 1000000 : KV_TOKENS_MAX, &values[i], r->err) != 0)
+		if (kv_read_count(r->node, names[i], 1, i < 2 ? 1000000 : KV_TOKENS_MAX, &values[i], r->err) != 0)
 			return -1;
 	}
 	if (!any)
@@ -490,13 +384,13 @@ static int read_limits(const struct reader *r)
 
 	stream->requests = UINT64_MAX;
 	stream->duration = KV_TIME_MAX;
-	if (read_time(kv_node_get(r->node, "start"), &stream->start, r->err) != 0 ||
-	    read_time(find(r, "duration"), &stream->duration, r->err) != 0)
+	if (kv_read_time(kv_node_get(r->node, "start"), &stream->start, r->err) != 0 ||
+	    kv_read_time(find(r, "duration"), &stream->duration, r->err) != 0)
 		return -1;
 	if (requests == NULL)
 		return 0;
-	return read_count(kv_node_get(r->node, "requests") != NULL ? r->node : r->root, "requests", 1, UINT64_MAX / 2,
-	                  &stream->requests, r->err);
+	return kv_read_count(kv_node_get(r->node, "requests") != NULL ? r->node : r->root, "requests", 1, UINT64_MAX / 2,
+	                     &stream->requests, r->err);
 }
 
 static int read_arrivals(const struct reader *r)
@@ -550,11 +444,11 @@ static int read_stream(const struct reader *r)
 
 	make_sources(r);
 	if (read_limits(r) != 0 || read_turns(r, r->node, "", &stream->turns) != 0 ||
-	    read_draw(r->node, "pause", "0", KV_LOAD_MOST_SECONDS, &stream->pause, r->err) != 0 ||
-	    read_draw(r->node, "retrieval", "0", KV_LOAD_MOST_SECONDS, &stream->retrieval, r->err) != 0 ||
-	    read_count(r->node, "max_tokens", 1, KV_TOKENS_MAX, &max_tokens, r->err) != 0 ||
-	    read_count(r->node, "priority", 0, 1000000, &priority, r->err) != 0 ||
-	    read_choice(r->node, "order", orders, &order, r->err) != 0)
+	    kv_read_draw(r->node, "pause", "0", KV_LOAD_MOST_SECONDS, &stream->pause, r->err) != 0 ||
+	    kv_read_draw(r->node, "retrieval", "0", KV_LOAD_MOST_SECONDS, &stream->retrieval, r->err) != 0 ||
+	    kv_read_count(r->node, "max_tokens", 1, KV_TOKENS_MAX, &max_tokens, r->err) != 0 ||
+	    kv_read_count(r->node, "priority", 0, 1000000, &priority, r->err) != 0 ||
+	    kv_read_choice(r->node, "order", orders, &order, r->err) != 0)
 		return -1;
 	stream->max_tokens = (uint32_t)max_tokens;
 	stream->priority = (int64_t)priority;
@@ -562,7 +456,7 @@ static int read_stream(const struct reader *r)
 	note_means(r, "", "pause", &stream->pause, 0);
 	note_means(r, "", "retrieval", &stream->retrieval, 0);
 	if (kv_node_get(r->node, "deadline") != NULL &&
-	    read_draw(r->node, "deadline", "0", KV_LOAD_MOST_SECONDS, &stream->deadline, r->err) != 0)
+	    kv_read_draw(r->node, "deadline", "0", KV_LOAD_MOST_SECONDS, &stream->deadline, r->err) != 0)
 		return -1;
 	if (read_system(r) != 0 || read_documents(r) != 0 || read_shots(r) != 0 || read_chunks(r) != 0 ||
 	    read_tenants(r) != 0 || read_subagents(r) != 0 || read_shared_prefix(r) != 0 || read_revisions(r) != 0)
@@ -599,7 +493,7 @@ static int read_named_stream(struct kv_load *load, struct reader *r, size_t i)
 	r->stream = &load->streams[i];
 	r->stream->name = "load";
 	if (expect_stream_keys(r->node, r->node == r->root, r->err) != 0 ||
-	    read_text(r->node, "name", &r->stream->name, r->err) != 0)
+	    kv_read_text(r->node, "name", &r->stream->name, r->err) != 0)
 		return -1;
 	for (size_t other = 0; other < i; other++)
 		if (strcmp(load->streams[other].name, r->stream->name) == 0)

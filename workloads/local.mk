@@ -30,6 +30,7 @@ libkvsim_a_SOURCES += \
 	%D%/llmservingsim.c \
 	%D%/llmservingsim_sessions.c \
 	%D%/load.c %D%/load.h \
+	%D%/load_values.c %D%/load_values.h \
 	%D%/mooncake.c \
 	%D%/number.c %D%/number.h \
 	%D%/pool.c %D%/pool.h \

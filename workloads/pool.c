@@ -32,25 +32,9 @@ void kv_pool_fini(struct kv_pool *pool)
 	free(pool->cumulative);
 }
 
-/* The first item whose cumulative weight is not below p. */
-static size_t item_at(const struct kv_pool *pool, double p)
-{
-	size_t low = 0, high = pool->count - 1;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (pool->cumulative[middle] < p)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 size_t kv_pool_choose(const struct kv_pool *pool, gsl_rng *rng)
 {
-	return item_at(pool, gsl_rng_uniform(rng));
+	return kv_draw_place(pool->cumulative, pool->count, gsl_rng_uniform(rng));
 }
 
 static bool has(const size_t *items, size_t count, size_t item)
