@@ -305,6 +305,10 @@ static const struct {
 	{"[TP0] Using KV cache dtype: torch.bfloat16\n[TP6] KV Cache is allocated. #tokens: 2454421, KV size: 160.63 GB\n[TP2] KV Cache is "
 	 "allocated. #tokens: 2454421, KV size: 160.63 GB\n", "kimi-k2", NULL, 8, 1, 0, 0, "tokens x bytes of a token"},
 	{"[DP0 TP0 EP0] KV Cache is allocated. #tokens: 524288, KV size: 17.16 GB\n", "deepseek-v3", NULL, 8, 0, 1, 0, "cache is fp8"},
+	/* 6.51 GiB in MiB, and in GB of 10^9 bytes */
+	{"Available KV cache memory: 6666.24 MiB\nGPU KV cache size: 42,656 tokens\n", "qwen3-14b", NULL, 0, 2, 0, 0,
+	 "2666 blocks x 2621440 bytes"},
+	{"Available KV cache memory: 6.99 GB\nGPU KV cache size: 42,656 tokens\n", "qwen3-14b", NULL, 0, 0, 2, 0, "GB of 10^9 bytes"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,
@@ -340,6 +344,7 @@ static const struct {
 } noted[] = {
 	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 2,0", "line 2 breaks off after 'GPU KV cache size'"},
 	{"GPU KV cache size: 42,656 tokens\nAvailable KV cache memory: 6.5", "line 2 breaks off after 'Available KV cache memory'"},
+	{"GPU KV cache size: 42,656 tokens\nMaximum concurrency for 32,768 tokens per requ", "line 2 breaks off after 'Maximum concurrency for'"},
 	{"GPU KV cache size: 58,976 tokens\nvLLM API server version 0.15.0\nGPU KV cache size: 42,656 tokens\n",
 	 "the engine starts 2 times: the last start, from line 2 on"},
 	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 42,656 tokens\n", "6.51 GiB for 42656 tokens are 163745 to 163996 bytes"},

@@ -16,7 +16,8 @@ static const struct {
 } keys[] = {
 	{"activation", KV_FACT_ACTIVATION}, {"block_size", KV_FACT_BLOCK_SIZE}, {"blocks", KV_FACT_BLOCKS},
 	{"concurrency", KV_FACT_CONCURRENCY}, {"cpu_blocks", KV_FACT_CPU_BLOCKS}, {"equivalent", KV_FACT_EQUIVALENT},
-	{"graphs", KV_FACT_GRAPHS}, {"graphs_estimated", KV_FACT_GRAPHS_ESTIMATED}, {"kv", KV_FACT_KV},
+	{"graphs", KV_FACT_GRAPHS}, {"graphs_estimated", KV_FACT_GRAPHS_ESTIMATED}, {"k_size", KV_FACT_K_SIZE}, {"kv", KV_FACT_KV},
+	{"kv_bytes", KV_FACT_KV_BYTES}, {"v_size", KV_FACT_V_SIZE},
 	{"max_len", KV_FACT_MAX_LEN}, {"needed", KV_FACT_NEEDED}, {"non_torch", KV_FACT_NON_TORCH},
 	{"requested", KV_FACT_REQUESTED}, {"storable", KV_FACT_STORABLE}, {"suggested", KV_FACT_SUGGESTED},
 	{"to_keep", KV_FACT_TO_KEEP}, {"tokens", KV_FACT_TOKENS}, {"total", KV_FACT_TOTAL},

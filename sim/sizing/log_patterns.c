@@ -11,7 +11,7 @@
 enum { GROUPS_MAX = 6 };
 
 #define NUM "(-?[0-9][0-9,]*\\.?[0-9]*)"
-#define GIB " ?Gi?B"
+#define GIB " ?[GM]i?B"
 #define GAP "[ \t]+"
 #define NONE KV_FACTS
 
@@ -188,6 +188,13 @@ static double read_number(const char *text, size_t length, int *decimals)
 	return strtod(plain, NULL);
 }
 
+/* Memory is in GiB, unless MiB stand behind it where the wording leaves the unit open. */
+static bool is_in_mib(const char *behind)
+{
+	behind += *behind == ' ';
+	return strncmp(behind, "MiB", 3) == 0 || strncmp(behind, "MB", 2) == 0;
+}
+
 static void take_groups(struct kv_log *log, const struct pattern *p, const char *text, const regmatch_t *match,
                         unsigned number, const char *rank)
 {
@@ -198,7 +205,10 @@ static void take_groups(struct kv_log *log, const struct pattern *p, const char 
 		if (p->facts[i] == NONE)
 			continue;
 		value = read_number(text + match[i + 1].rm_so, (size_t)(match[i + 1].rm_eo - match[i + 1].rm_so), &decimals);
-		kv_log_add(log, p->facts[i], value, decimals, number, rank);
+		if (p->facts[i] == KV_FACT_KV && is_in_mib(text + match[i + 1].rm_eo))
+			kv_log_add(log, p->facts[i], value / 1024, decimals + 3, number, rank);
+		else
+			kv_log_add(log, p->facts[i], value, decimals, number, rank);
 	}
 	log->engine = p->engine;
 	log->graphs_subtracted |= strstr(text, "default since v0.21") != NULL;
@@ -283,7 +293,7 @@ bool kv_log_wording_is_broken(const char *before, const char *after)
 	return false;
 }
 
-const char *kv_log_broken_off(const struct kv_log_line *line)
+const char *kv_log_broken_off(const struct kv_log_line *line, bool last)
 {
 	for (int i = 0; i < PATTERNS; i++) {
 		const char *at = strstr(line->text, patterns[i].key), *rest;
@@ -292,6 +302,8 @@ const char *kv_log_broken_off(const struct kv_log_line *line)
 			continue;
 		rest = at + strlen(patterns[i].key);
 		if (*rest && rest[strspn(rest, " :=(\t0123456789,.-")] == '\0')
+			return patterns[i].key;
+		if (last && strchr("0123456789", rest[strspn(rest, " :=(\t")]) && rest[strspn(rest, " :=(\t")])
 			return patterns[i].key;
 	}
 	return NULL;

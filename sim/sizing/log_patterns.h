@@ -29,7 +29,8 @@ void kv_log_match_joined(struct kv_log *log, const char *text, struct kv_log_lin
 /* Does a wording run from one text into the other? */
 bool kv_log_wording_is_broken(const char *before, const char *after);
 
-/* The wording whose value breaks off at the end of the line ("GPU KV cache size: 2,0"); NULL if none does. */
-const char *kv_log_broken_off(const struct kv_log_line *line);
+/* The wording whose value breaks off at the end of the line ("GPU KV cache size: 2,0"), or of the text behind the value (of the
+ * last line: "Maximum concurrency for 8,192 tok"); NULL if none does. */
+const char *kv_log_broken_off(const struct kv_log_line *line, bool last);
 
 #endif

@@ -278,6 +278,19 @@ static void try_other_cache(struct search *s)
 	}
 }
 
+/* Whoever copies a log may have converted it. */
+static void try_decimal_memory(struct search *s)
+{
+	struct kv_span kv = s->evidence.kv;
+
+	if (s->solved || !s->evidence.has_kv)
+		return;
+	s->evidence.kv = kv_span_times(kv, kv_span_exactly(1e9 / GIB));
+	try_states(s, &s->options, "KV cache memory is in GB of 10^9 bytes here", 0);
+	if (!s->solved)
+		s->evidence.kv = kv;
+}
+
 static void try_whole_contexts(struct search *s)
 {
 	struct kv_layout_options o = s->options;
@@ -421,6 +434,7 @@ static void search_readings(struct search *s)
 	try_whole_contexts(s);
 	try_unrecognised_mla(s);
 	try_shared_contexts(s);
+	try_decimal_memory(s);
 	try_drafter_layer(s, NULL, "a drafter's layer (EAGLE, MTP) shares the pool");
 	try_drafter_layer(s, "fp8", "the KV cache is fp8, and a drafter's layer (EAGLE, MTP) shares it");
 	if (ranks)

@@ -14,6 +14,8 @@
  * anywhere): starts are logged within that. */
 enum { WINDOW = 3, BROKEN_WORDING_LINES = 20000, JOINED_LENGTH = WINDOW * (KV_LOG_LINE_LENGTH + 1) };
 
+#define VERSION_SIGNS "abcdefghijklmnopqrstuvwxyz0123456789.+-_"
+
 /* The last lines, the newest last. */
 struct reader {
 	struct kv_log *log;
@@ -50,7 +52,7 @@ static void take_version(struct kv_log *log, const char *line)
 	else if ((at = strstr(line, "█  version ")) != NULL)
 		at += strlen("█  version ");
 	if (at)
-		snprintf(log->version, sizeof log->version, "%.*s", (int)strcspn(at, ") ,"), at);
+		snprintf(log->version, sizeof log->version, "%.*s", (int)strspn(at, VERSION_SIGNS), at);
 }
 
 static void take_texts(struct kv_log *log, const char *line)
@@ -206,9 +208,9 @@ static void take_joined(struct reader *r)
 	}
 }
 
-static void let_go(struct reader *r, const struct kv_log_line *line)
+static void let_go(struct reader *r, const struct kv_log_line *line, bool last)
 {
-	const char *wording = kv_log_broken_off(line);
+	const char *wording = kv_log_broken_off(line, last);
 
 	if (wording)
 		kv_remark(&r->log->notes, "line %u breaks off after '%s'", line->number, wording);
@@ -224,7 +226,7 @@ static struct kv_log_line *next_line(struct reader *r)
 		r->line[r->held] = &r->lines[r->held];
 		return r->line[r->held++];
 	}
-	let_go(r, oldest);
+	let_go(r, oldest, false);
 	memmove(r->line, r->line + 1, (WINDOW - 1) * sizeof *r->line);
 	return r->line[WINDOW - 1] = oldest;
 }
@@ -275,7 +277,7 @@ struct kv_log *kv_log_parse(const char *text, size_t length, const char *name, s
 		text += n + 1;
 	}
 	for (size_t i = 0; i < r->held; i++)
-		let_go(r, r->line[i]);
+		let_go(r, r->line[i], i + 1 == r->held && length > 0 && end[-1] != '\n');
 	free(r);
 	if (log->engine != KV_LOG_UNKNOWN)
 		return log;
