@@ -444,13 +444,15 @@ END_TEST
 START_TEST(parameters_of_formats_are_checked)
 {
 	static const char *const formats[] = {
-		"mooncake,block=0", "mooncake,blok=16", "mooncake,unit=h", "lengths,block=16", "mooncake,block"
+		"mooncake,block=0", "mooncake,blok=16", "mooncake,unit=h", "lengths,block=16", "mooncake,block",
+		"mooncake,block=16,unit=s,block=512"
 	};
 	static const char *const messages[] = {
 		"mooncake,block: ", "mooncake: unknown parameter 'blok': did you mean 'block'?",
 		"mooncake,unit: 'h' is none of s|ms|us|ns",
 		"lengths takes no parameters",
-		"mooncake: write parameters as name=value, found 'block'"
+		"mooncake: write parameters as name=value, found 'block'",
+		"mooncake: block is given twice; allowed: once"
 	};
 	char path[KV_PATH_SIZE];
 	struct kv_trace_options options;
@@ -779,7 +781,7 @@ int main(void)
 	tcase_add_loop_test(tc, unknown_keys_are_counted_and_do_no_harm, 0, COUNT(extras));
 	tcase_add_test(tc, a_format_is_detected_by_a_first_line_of_half_a_megabyte);
 	tcase_add_loop_test(tc, each_rule_that_is_broken_is_told, 0, COUNT(bads));
-	tcase_add_loop_test(tc, parameters_of_formats_are_checked, 0, 5);
+	tcase_add_loop_test(tc, parameters_of_formats_are_checked, 0, 6);
 	tcase_add_test(tc, sub_agents_run_beside_and_are_waited_for_if_they_had_ended);
 	tcase_add_test(tc, sessions_of_global_ids_share_what_their_ids_say);
 	tcase_add_test(tc, a_folder_of_sessions_is_one_trace_in_order_of_names);

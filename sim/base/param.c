@@ -75,12 +75,18 @@ static int set_param(const struct kv_param *param, const char *text, void *state
 	return kv_fail(err, KV_EXIT_BUG, "parameter %s has no known type", param->name);
 }
 
+/* given: which of the parameters have been set so far, a bit each. */
 static int set_named_param(const char *owner, const struct kv_param *params, const char *name, const char *value, void *state,
-                           struct kv_error *err)
+                           uint64_t *given, struct kv_error *err)
 {
 	for (const struct kv_param *p = params; p != NULL && p->name != NULL; p++) {
+		uint64_t bit = (uint64_t)1 << (p - params);
+
 		if (strcmp(p->name, name) != 0)
 			continue;
+		if (*given & bit)
+			return kv_fail(err, KV_EXIT_USAGE, "%s: %s is given twice; allowed: once", owner, name);
+		*given |= bit;
 		if (set_param(p, value, state, err))
 			return kv_fail_in(err, "%s,%s", owner, name);
 		return 0;
@@ -90,6 +96,8 @@ static int set_named_param(const char *owner, const struct kv_param *params, con
 
 int kv_params_set(const char *owner, const struct kv_param *params, char *list, void *state, struct kv_error *err)
 {
+	uint64_t given = 0;
+
 	for (const struct kv_param *p = params; p != NULL && p->name != NULL; p++)
 		if (set_param(p, p->fallback, state, err))
 			return kv_fail_in(err, "%s,%s", owner, p->name);
@@ -100,7 +108,7 @@ int kv_params_set(const char *owner, const struct kv_param *params, char *list, 
 		if (value == NULL)
 			return kv_fail(err, KV_EXIT_USAGE, "%s: write parameters as name=value, found '%s'", owner, item);
 		*value++ = '\0';
-		if (set_named_param(owner, params, item, value, state, err))
+		if (set_named_param(owner, params, item, value, state, &given, err))
 			return -1;
 	}
 	return 0;
