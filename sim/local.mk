@@ -27,6 +27,7 @@ kvsim_SOURCES = \
 	%D%/cli/size_json.c \
 	%D%/cli/size_sensitivity.c \
 	%D%/cli/size_text.c \
+	%D%/cli/size_trace.c \
 	%D%/cli/trace.c %D%/cli/trace.h \
 	%D%/cli/trace_cache.c \
 	%D%/cli/trace_convert.c \

@@ -8,14 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <gsl/gsl_sort_double.h>
-#include <gsl/gsl_statistics_double.h>
-
-#include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
-#include "workloads/trace.h"
+#include "sim/request.h"
 
 enum {
 	OPTION_GPU_MEMORY = 0x300,
@@ -271,66 +267,6 @@ uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tok
 	return kv_size_request_blocks(&report->question, &report->answer, tokens);
 }
 
-struct lengths {
-	double *tokens;
-	size_t count, capacity;
-};
-
-static int read_lengths(struct kv_size_report *report, struct lengths *lengths, struct kv_error *err)
-{
-	const struct kv_scenario *s = &report->scenario;
-	struct kv_trace_options options;
-	struct kv_request request;
-	struct kv_trace *trace;
-	int more;
-
-	kv_trace_options_init(&options);
-	options.format = s->workload.format;
-	options.skip_bad_rows = s->workload.skip_bad_rows;
-	options.reorder_time = s->workload.reorder_time;
-	options.reorder_rows = s->workload.reorder_rows;
-	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
-		return kv_scenario_fail_in(s, "workload.rows", err);
-	trace = kv_trace_open(kv_scenario_workload(s), &options, err);
-	if (trace == NULL)
-		return -1;
-	while ((more = kv_trace_source(trace)->next(kv_trace_source(trace), &request, err)) > 0) {
-		uint64_t total = (uint64_t)request.prompt_tokens + request.output_tokens;
-
-		report->trace.too_long += total > report->question.max_model_len;
-		lengths->tokens = kv_grow(lengths->tokens, &lengths->capacity, lengths->count + 1, sizeof *lengths->tokens);
-		lengths->tokens[lengths->count++] = (double)kv_max(1, kv_min(total, report->question.max_model_len));
-	}
-	kv_trace_close(trace);
-	return more;
-}
-
-static int summarise_trace(struct kv_size_report *report, struct kv_error *err)
-{
-	static const double percentiles[3] = { 50, 90, 99 };
-	struct kv_size_trace *t = &report->trace;
-	struct lengths lengths = { 0 };
-	int failed = read_lengths(report, &lengths, err);
-
-	if (!failed && lengths.count == 0)
-		failed = kv_fail(err, KV_EXIT_DATA, "%s: no request to size", kv_scenario_workload(&report->scenario));
-	for (size_t i = 0; !failed && i < lengths.count; i++)
-		t->mean_blocks +=
-			(double)kv_size_report_blocks(report, (uint64_t)lengths.tokens[i]) / (double)lengths.count;
-	if (!failed) {
-		gsl_sort(lengths.tokens, 1, lengths.count);
-		t->requests = lengths.count;
-		t->mean_tokens = gsl_stats_mean(lengths.tokens, 1, lengths.count);
-		for (int i = 0; i < 3; i++) {
-			t->percentile[i] = percentiles[i];
-			t->tokens[i] = gsl_stats_quantile_from_sorted_data(lengths.tokens, 1, lengths.count,
-			                                                   percentiles[i] / 100);
-		}
-	}
-	free(lengths.tokens);
-	return failed;
-}
-
 void kv_size_print_json(struct kv_output *out, json_t *object)
 {
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
@@ -403,8 +339,7 @@ static int execute(struct kv_size_report *report, int argc, char **argv, struct 
 		return -1;
 	if (report->scenario.hardware != NULL && strchr(report->scenario.hardware, ',') != NULL)
 		return kv_size_compare_cards(report, argc, argv, err);
-	if (kv_size_report_answer(report, err) ||
-	    (kv_scenario_workload(&report->scenario) != NULL && summarise_trace(report, err)))
+	if (kv_size_report_answer(report, err) || kv_size_read_trace(report, err))
 		return -1;
 	return print(report, err);
 }

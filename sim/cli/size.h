@@ -51,6 +51,9 @@ int kv_size_read_arguments(struct kv_size_report *report, int argc, char **argv,
 
 /* Everything but the trace. */
 int kv_size_report_answer(struct kv_size_report *report, struct kv_error *err);
+
+/* Lengths of the scenario's workload, if it has one: of all its requests, those that follow others too. */
+int kv_size_read_trace(struct kv_size_report *report, struct kv_error *err);
 void kv_size_report_fini(struct kv_size_report *report);
 
 /* --hardware A,B,C: one row a card; asked is what the arguments came to, unanswered. */

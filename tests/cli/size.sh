@@ -37,6 +37,14 @@ arrival_s,prompt_tokens,output_tokens
 END
 run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --trace trace.csv
 expect_line "a trace's lengths" 0 "Of the trace's 3 requests (mean 2100 tokens)"
+cat >"$scratch/sessions.csv" <<END
+arrival_s,request_id,after,think_s,prompt_tokens,output_tokens
+0,a,,,1000,100
+,b,a,1,2000,100
+,c,b,1,3000,100
+END
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --trace sessions.csv
+expect_line 'requests that follow others count too' 0 "Of the trace's 3 requests (mean 2100 tokens)"
 
 for profile in sglang-2026-07 trtllm-2026-08 llama.cpp-2026-08 vllm-0.11; do
 	run size --model llama-3.1-8b --gpu-memory 80GiB --engine "$profile" --max-model-len 4096
