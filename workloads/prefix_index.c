@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "sim/base/memory.h"
+#include "sim/cache/content.h"
 
 struct kv_prefix_node {
 	uint64_t stream;
@@ -162,13 +163,24 @@ static void walk_segment(struct walk *walk, const struct kv_segment *segment, bo
 		walk->match->segments++;
 }
 
+/* Under which all content of one key lies. It has no tokens. */
+static uint32_t key_node(struct kv_prefix_index *index, uint64_t key)
+{
+	uint32_t child = *find_slot(index, ROOT, key, KV_STREAM_KEY, 0);
+
+	if (child != 0)
+		return child;
+	return add_node(index, (struct kv_prefix_node){.stream = key, .kind = KV_STREAM_KEY, .parent = ROOT});
+}
+
 void kv_prefix_index_visit(struct kv_prefix_index *index, const struct kv_request *request, struct kv_segment output,
                            struct kv_prefix_match *match)
 {
-	struct walk walk = {.index = index, .match = match, .now = request->arrival, .node = ROOT};
+	struct walk walk = {.index = index, .match = match, .now = request->arrival};
 
 	match->tokens = match->segments = 0;
 	match->hit_count = 0;
+	walk.node = key_node(index, kv_request_key_hash(request));
 	for (uint32_t i = 0; i < request->prompt_segments; i++) {
 		/* Nothing can be behind what nobody else can name. */
 		if (request->prompt[i].kind == KV_STREAM_PRIVATE)

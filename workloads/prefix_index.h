@@ -1,4 +1,5 @@
-/* Which beginning of a prompt has been seen before, in a cache without end: a tree over the segments of all prompts.
+/* Which beginning of a prompt has been seen before, in a cache without end: a tree over the segments of all prompts
+ * under one key (adapter and salt): content under two keys never meets.
  *
  * A node is a run of one stream's tokens; it is split where two prompts part. Memory follows the distinct content,
  * about 100 bytes a node.

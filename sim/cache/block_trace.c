@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/base/memory.h"
 #include "sim/cache/content.h"
@@ -191,17 +190,9 @@ static void cut_into_pieces(struct path *path, const struct kv_request *request)
 	}
 }
 
-static uint64_t key_hash(const struct kv_request *request)
-{
-	uint64_t adapter = kv_name_hash(request->adapter, (uint32_t)strlen(request->adapter));
-	uint64_t salt = kv_name_hash(request->salt, (uint32_t)strlen(request->salt));
-
-	return kv_content_hash(adapter, 0, salt, KV_STREAM_KEY);
-}
-
 int kv_block_trace_add(struct kv_block_trace *trace, const struct kv_request *request, struct kv_error *err)
 {
-	struct path path = {.trace = trace, .hash = key_hash(request), .last = KV_NO_BLOCK};
+	struct path path = {.trace = trace, .hash = kv_request_key_hash(request), .last = KV_NO_BLOCK};
 
 	if (request->prompt_tokens > UINT32_MAX - 1 - trace->nodes)
 		return kv_fail(err, KV_EXIT_DATA, "the trace may have more than %u different blocks", UINT32_MAX - 1);

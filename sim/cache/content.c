@@ -25,6 +25,14 @@ uint64_t kv_content_hash(uint64_t parent_hash, uint32_t start, uint64_t stream, 
 	return XXH3_64bits(&key, sizeof key);
 }
 
+uint64_t kv_request_key_hash(const struct kv_request *request)
+{
+	uint64_t adapter = kv_name_hash(request->adapter, (uint32_t)strlen(request->adapter));
+	uint64_t salt = kv_name_hash(request->salt, (uint32_t)strlen(request->salt));
+
+	return kv_content_hash(adapter, 0, salt, KV_STREAM_KEY);
+}
+
 void kv_content_init(struct kv_content *content)
 {
 	memset(content, 0, sizeof *content);

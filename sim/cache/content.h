@@ -86,6 +86,9 @@ static inline void kv_content_ref(struct kv_content *content, uint32_t node)
 
 void kv_content_unref(struct kv_content *content, uint32_t node);
 
+/* Names the key of a request, adapter and salt (either may be empty), where no scope derives a salt. */
+uint64_t kv_request_key_hash(const struct kv_request *request);
+
 /* The hash that a child would have, whether it exists or not. */
 uint64_t kv_content_hash(uint64_t parent_hash, uint32_t start, uint64_t stream, uint32_t kind);
 /* Whether a node with this hash exists. */

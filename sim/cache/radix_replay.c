@@ -3,7 +3,6 @@
 #include "sim/cache/radix_replay.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/base/memory.h"
 #include "sim/cache/content.h"
@@ -17,12 +16,9 @@ void kv_prompt_list_fini(struct kv_prompt_list *list)
 
 void kv_prompt_list_add(struct kv_prompt_list *list, const struct kv_request *request)
 {
-	uint64_t adapter = kv_name_hash(request->adapter, (uint32_t)strlen(request->adapter));
-	uint64_t salt = kv_name_hash(request->salt, (uint32_t)strlen(request->salt));
-
 	list->prompt = kv_grow(list->prompt, &list->prompt_capacity, list->prompts + 1, sizeof *list->prompt);
 	list->prompt[list->prompts++] = (struct kv_listed_prompt){
-		.space = kv_content_hash(adapter, 0, salt, KV_STREAM_KEY), .segment = list->segments,
+		.space = kv_request_key_hash(request), .segment = list->segments,
 		.segments = request->prompt_segments, .tokens = request->prompt_tokens, .priority = request->priority
 	};
 	list->segment = kv_grow(list->segment, &list->segment_capacity, list->segments + request->prompt_segments,

@@ -1,7 +1,8 @@
 /* kvsim trace info: the load that a trace offers, its lengths and bursts, and what a cache without end could reuse.
  *
  * Percentiles are nearest ranks, as in descriptions of public traces. Reuse is the longest beginning of a prompt that
- * an earlier prompt, or what it generated where the trace can say so, has in common with it; rows in order of arrival.
+ * an earlier prompt under the same adapter and salt, or what it generated where the trace can say so, has in common with
+ * it; rows in order of arrival.
  */
 #include "config.h"
 
@@ -17,6 +18,7 @@
 
 #include "results/distribution.h"
 #include "sim/base/memory.h"
+#include "sim/cache/content.h"
 #include "sim/cli/command.h"
 #include "sim/cli/trace_file.h"
 #include "workloads/ids.h"
@@ -128,10 +130,10 @@ static void add_time(struct info *info, kv_time arrival)
 	count_arrival(&info->ten_seconds, arrival);
 }
 
-/* Remembers that so many tokens of a stream have been seen; returns how many of them had been before. */
-static uint32_t see(struct info *info, const struct kv_segment *segment)
+/* Remembers that so many tokens of a stream have been seen under that key; returns how many of them had been before. */
+static uint32_t see(struct info *info, uint64_t key_hash, const struct kv_segment *segment)
 {
-	uint64_t key = 2 + segment->stream * KV_STREAM_PRIVATE + segment->kind;
+	uint64_t key = kv_content_hash(key_hash, 0, segment->stream, segment->kind);
 	uint32_t *longest = kv_ids_find(&info->seen, key);
 	uint32_t before = longest != NULL ? (uint32_t)kv_min(*longest, segment->length) : 0;
 
@@ -145,6 +147,7 @@ static uint32_t see(struct info *info, const struct kv_segment *segment)
 /* Remembers what the prompt contains; returns the tokens of it that have been seen before at any place. */
 static uint32_t see_content(struct info *info, const struct kv_request *request)
 {
+	uint64_t key = kv_request_key_hash(request);
 	uint32_t before = 0;
 
 	for (uint32_t i = 0; i < request->prompt_segments; i++) {
@@ -153,7 +156,7 @@ static uint32_t see_content(struct info *info, const struct kv_request *request)
 		if (segment->kind == KV_STREAM_PRIVATE)
 			continue;
 		info->only_blocks &= segment->kind == KV_STREAM_BLOCK;
-		before += see(info, segment);
+		before += see(info, key, segment);
 	}
 	return before;
 }
@@ -201,7 +204,7 @@ static void add_reuse(struct info *info, const struct kv_request *request)
 		.hit_ids = (uint32_t)match->segments, .anywhere = see_content(info, request)
 	};
 	if (output.length > 0)
-		see(info, &output);
+		see(info, kv_request_key_hash(request), &output);
 }
 
 static int gather(struct info *info, struct kv_trace *trace, struct kv_error *err)

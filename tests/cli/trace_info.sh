@@ -32,6 +32,21 @@ lines 'a trace counted by hand' "$scratch/small.csv" 'Rate (1/s) 0.5' 'Tokens 80
 	'Whole prompts 0 of 3 0.0000 0 of 2 0.0000' 'Blocks of 16 4 of 8 0.5000 4 of 6 0.6667' \
 	'Tokens, at any place 80 of 144 0.5556 80 of 104 0.7692'
 
+# Equal text under two salts or adapters is not reusable: only the third row may find what the first left, 1000 tokens or 62
+# blocks of 16, 2 s later.
+for key in salt adapter; do
+	printf 'arrival_s,prompt,output_tokens,%s\n0,doc:1000,1,x\n1,doc:1000,1,y\n2,doc:1000,1,x\n' $key >"$scratch/keys.csv"
+	lines "equal text under another $key" "$scratch/keys.csv" 'Tokens 1000 of 3000 0.3333 1000 of 2000 0.5000' \
+		'Tokens in blocks of 16 992 of 3000 0.3307 992 of 2000 0.4960' 'Whole prompts 1 of 3 0.3333 1 of 2 0.5000' \
+		'Tokens, at any place 1000 of 3000 0.3333 1000 of 2000 0.5000' 'Reuse after (s) 2 2 2 2 2 2 2.0'
+done
+printf 'arrival_s,prompt,output_tokens,salt\n0,doc:1000,1,x\n1,doc:1000,1,\n2,doc:1000,1,\n' >"$scratch/keys.csv"
+lines 'no salt is a key too' "$scratch/keys.csv" 'Tokens 1000 of 3000 0.3333 1000 of 2000 0.5000'
+# What a request generates belongs to its own key: row 2 continues row 0 under the same salt, row 3 under another one.
+printf 'request_id,arrival_s,prompt,output_tokens,salt\na,0,s:20,10,x\nb,1,s:20,5,y\nc,2,s:20 @a:10 z:2,5,x\nd,3,s:20 @a:10 z:2,5,y\n' \
+	>"$scratch/keys.csv"
+lines 'what was generated under another salt' "$scratch/keys.csv" 'Tokens 50 of 104 0.4808 50 of 64 0.7812'
+
 traces=$KVSIM_SHARED/traces
 lines 'Mooncake conversation' "$traces/mooncake/conversation_trace.jsonl" \
 	'Tokens 54098411 of 144793823 0.3736 27038068 of 67915607 0.3981' \
