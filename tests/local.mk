@@ -3,7 +3,9 @@ TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_COMPILER = $(SHELL)
+# Cases that take a second on a quiet machine take more than Check's own four seconds on a busy one.
 AM_TESTS_ENVIRONMENT = \
+	CK_DEFAULT_TIMEOUT=60; export CK_DEFAULT_TIMEOUT; \
 	srcdir='$(abs_top_srcdir)'; export srcdir; \
 	builddir='$(abs_top_builddir)'; export builddir; \
 	KVSIM_SHARED='$(SHARED_DIR)'; export KVSIM_SHARED;
