@@ -126,7 +126,7 @@ static const struct {
 	{"worker.py:243] total_gpu_memory\t 79.22GiB\nworker.py:243] gpu_memory_utilization\t 0.90\nworker.py:243] the current vLLM "
 	 "instance can use\t 71.29GiB\nworker.py:243] model weights take\t 14.96GiB\nworker.py:243] non_torch_memory\t 1.79GiB\n"
 	 "worker.py:243] PyTorch activation peak memory\t 1.26GiB\nworker.py:243] available_kv_cache_memory\t 53.29GiB\n",
-	 "llama-3.1-8b", NULL, 0, 4, 0, 0, "requested - weights"},
+	 "llama-3.1-8b", NULL, 0, 3, 0, 0, "requested - weights"},
 	/* #10517, where the first sign of a line was lost */
 	{"kv_cache_size=3.81GiB gpu_memory_utilization=0.90\nGPU blocks: 1952, # CPU blocks: 2048\nMaximum concurrency for 20000 "
 	 "tokens per request: 1.56x\n", "llama-3.1-8b", NULL, 0, 3, 0, 0, "1952 blocks / 1250"},
@@ -224,7 +224,7 @@ static const struct {
 	 "llama-4-scout", NULL, 8, 1, 1, 0, "the hybrid manager is off"},
 	{"(VllmWorkerProcess pid=507) the current vLLM instance can use total_gpu_memory (23.58GiB) x gpu_memory_utilization (0.99) = "
 	 "23.35GiB\n(VllmWorkerProcess pid=507) model weights take 21.21GiB; non_torch_memory takes 0.20GiB; PyTorch activation peak memory "
-	 "takes 0.37GiB; the rest of the memory reserved for KV Cache is 1.57GiB.\n", "deepseek-v3", NULL, 16, 3, 1, 0, "4 bits (AWQ)"},
+	 "takes 0.37GiB; the rest of the memory reserved for KV Cache is 1.57GiB.\n", "deepseek-v3", NULL, 16, 2, 1, 0, "4 bits (AWQ)"},
 	/* four stages of 20 layers, 29.00 GiB / (20 x 4,096 x 16 bytes) = 23,756 blocks */
 	{"LLM engine (v0.15.0) with config: model='m', tensor_parallel_size=1, pipeline_parallel_size=4,\n(Worker_PP0 pid=10) Available KV "
 	 "cache memory: 30.00 GiB\n(Worker_PP3 pid=13) Available KV cache memory: 29.00 GiB\n(Worker_PP1 pid=11) Available KV cache memory: "
@@ -309,6 +309,19 @@ static const struct {
 	{"Available KV cache memory: 6666.24 MiB\nGPU KV cache size: 42,656 tokens\n", "qwen3-14b", NULL, 0, 2, 0, 0,
 	 "2666 blocks x 2621440 bytes"},
 	{"Available KV cache memory: 6.99 GB\nGPU KV cache size: 42,656 tokens\n", "qwen3-14b", NULL, 0, 0, 2, 0, "GB of 10^9 bytes"},
+	/* Qwen3-Next on two H200, vLLM 0.10.2: 7,162 blocks // 4 x 544; suggestions and memory in bytes */
+	{"Setting attention block size to 544 tokens to ensure that attention page size is >= mamba page size.\n(EngineCore_DP0 pid=1) "
+	 "Initializing a V1 LLM engine (v0.10.2) with config: dtype=torch.bfloat16, max_seq_len=262144, tensor_parallel_size=2,\n(Worker_TP1 "
+	 "pid=3) Model loading took 74.2812 GiB and 215.969277 seconds\n(Worker_TP1 pid=3) Available KV cache memory: 44.59 GiB\n(Worker_TP0 "
+	 "pid=2) Available KV cache memory: 44.59 GiB\n(EngineCore_DP0 pid=1) GPU KV cache size: 973,760 tokens\n(EngineCore_DP0 pid=1) "
+	 "Maximum concurrency for 262,144 tokens per request: 14.77x\n(Worker_TP1 pid=3) Free memory on device (139.21/139.81 GiB) on startup. "
+	 "Desired GPU memory utilization is (0.9, 125.83 GiB). Actual usage is 74.28 GiB for weight, 5.58 GiB for peak activation, 1.38 GiB for "
+	 "non-torch memory, and 2.37 GiB for CUDAGraph memory. Replace gpu_memory_utilization config with `--kv-cache-memory=45175492096` to fit "
+	 "into requested memory, or `--kv-cache-memory=59540753920` to fully utilize gpu memory. Current kv cache memory in use is 47878721024 "
+	 "bytes.\nvllm cache_config_info with initialization after num_gpu_blocks is: 7162\n", "qwen3-next-80b-a3b", NULL, 0, 10, 0, 0,
+	 "blocks // 4 groups x 544"},
+	{"INFO CPU KV cache size:  65,536 tokens, Maximum concurrency for 8,192 tokens per request: 8.00x", "llama-3.1-8b", NULL, 0, 2, 0, 0,
+	 "4096 blocks / 512"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,
@@ -340,20 +353,24 @@ END_TEST
 
 /* What is no verdict stands in notes. */
 static const struct {
-	const char *text, *note;
+	const char *text, *note, *model;
 } noted[] = {
-	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 2,0", "line 2 breaks off after 'GPU KV cache size'"},
-	{"GPU KV cache size: 42,656 tokens\nAvailable KV cache memory: 6.5", "line 2 breaks off after 'Available KV cache memory'"},
-	{"GPU KV cache size: 42,656 tokens\nMaximum concurrency for 32,768 tokens per requ", "line 2 breaks off after 'Maximum concurrency for'"},
+	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 2,0", "line 2 breaks off after 'KV cache size'", NULL},
+	{"GPU KV cache size: 42,656 tokens\nAvailable KV cache memory: 6.5", "line 2 breaks off after 'Available KV cache memory'", NULL},
+	{"GPU KV cache size: 42,656 tokens\nMaximum concurrency for 32,768 tokens per requ", "line 2 breaks off after 'Maximum concurrency for'", NULL},
 	{"GPU KV cache size: 58,976 tokens\nvLLM API server version 0.15.0\nGPU KV cache size: 42,656 tokens\n",
-	 "the engine starts 2 times: the last start, from line 2 on"},
-	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 42,656 tokens\n", "6.51 GiB for 42656 tokens are 163745 to 163996 bytes"},
+	 "the engine starts 2 times: the last start, from line 2 on", NULL},
+	{"Available KV cache memory: 6.51 GiB\nModel loading took 27.52 GiB\n", "6.51 GiB are 2664 to 2668 blocks of 2621440 bytes",
+	 "qwen3-14b"},
+	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 42,656 tokens\n", "6.51 GiB for 42656 tokens are 163745 to 163996 bytes", NULL},
 };
 
 START_TEST(what_cannot_be_checked_is_noted)
 {
+	struct kv_error err;
 	struct kv_log *log = parse(noted[_i].text);
-	struct kv_check_given given = {.model = NULL};
+	struct kv_model *model = noted[_i].model ? kv_model_load(noted[_i].model, &err) : NULL;
+	struct kv_check_given given = {.model = model};
 	struct kv_check_list list;
 	bool found = false;
 
@@ -364,6 +381,7 @@ START_TEST(what_cannot_be_checked_is_noted)
 	ck_assert_msg(found, "no note '%s' but %s", noted[_i].note, list.notes.count ? list.notes.text[0] : "none");
 	kv_check_list_fini(&list);
 	kv_log_free(log);
+	kv_model_free(model);
 }
 END_TEST
 

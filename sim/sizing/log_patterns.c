@@ -13,6 +13,7 @@ enum { GROUPS_MAX = 6 };
 #define NUM "(-?[0-9][0-9,]*\\.?[0-9]*)"
 #define GIB " ?[GM]i?B"
 #define GAP "[ \t]+"
+#define SUGGESTED "[`']?( \\([0-9.]+ GiB\\))?"
 #define NONE KV_FACTS
 
 /* Lines that hold `key` and match `regex` give their groups to `facts`. */
@@ -39,9 +40,9 @@ static const struct pattern patterns[] = {
 	{KV_LOG_VLLM, "peak_torch_memory=", "peak_torch_memory=" NUM, {KV_FACT_TORCH_PEAK}},
 	{KV_LOG_VLLM, "kv_cache_size=", " non_torch_memory=" NUM ".* kv_cache_size=" NUM, {KV_FACT_NON_TORCH, KV_FACT_KV}},
 	{KV_LOG_VLLM, "kv_cache_size=", "gpu_memory_utilization=" NUM, {KV_FACT_UTILIZATION}},
-	{KV_LOG_VLLM, "Available KV cache memory", "Available KV cache memory: " NUM GIB, {KV_FACT_KV}},
-	{KV_LOG_VLLM, "GPU KV cache size", "GPU KV cache size: " NUM " tokens", {KV_FACT_TOKENS}},
-	{KV_LOG_VLLM, "Maximum concurrency for", "Maximum concurrency for " NUM " tokens per request: " NUM,
+	{KV_LOG_VLLM, "Available KV cache memory", "Available KV cache memory:" GAP NUM GIB, {KV_FACT_KV}},
+	{KV_LOG_VLLM, "KV cache size", "[GC]PU KV cache size:" GAP NUM " tokens", {KV_FACT_TOKENS}},
+	{KV_LOG_VLLM, "Maximum concurrency for", "Maximum concurrency for" GAP NUM " tokens per request:" GAP NUM,
 	 {KV_FACT_MAX_LEN, KV_FACT_CONCURRENCY}},
 	{KV_LOG_VLLM, "# CPU blocks", "[A-Za-z]+ blocks: " NUM ", # CPU blocks: " NUM, {KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS}},
 	{KV_LOG_VLLM, "# GPU blocks", "# GPU blocks: " NUM "([^,0-9.]|$)", {KV_FACT_BLOCKS, NONE}},
@@ -68,10 +69,10 @@ static const struct pattern patterns[] = {
 	{KV_LOG_VLLM, "for non-torch memory", NUM " GiB for non-torch memory", {KV_FACT_NON_TORCH}},
 	{KV_LOG_VLLM, "Graph memory", NUM " GiB for [A-Z]+ ?Graph memory", {KV_FACT_GRAPHS}},
 	{KV_LOG_VLLM, "graph memory", NUM " GiB for [A-Z]+ ?graph memory", {KV_FACT_GRAPHS}},
-	{KV_LOG_VLLM, "to fit into requested memory", "--kv-cache-memory=" NUM "[^)]*\\) to fit into requested memory",
-	 {KV_FACT_SUGGESTED}},
-	{KV_LOG_VLLM, "to fully utilize", "--kv-cache-memory=" NUM "[^)]*\\) to fully utilize", {KV_FACT_SUGGESTED_FULL}},
-	{KV_LOG_VLLM, "urrent kv cache memory in use", "urrent kv cache memory in use is " NUM, {KV_FACT_KV}},
+	{KV_LOG_VLLM, "to fit into requested memory", "--kv-cache-memory=" NUM SUGGESTED " to fit into requested memory",
+	 {KV_FACT_SUGGESTED, NONE}},
+	{KV_LOG_VLLM, "to fully utilize", "--kv-cache-memory=" NUM SUGGESTED " to fully utilize", {KV_FACT_SUGGESTED_FULL, NONE}},
+	{KV_LOG_VLLM, "urrent kv cache memory in use", "urrent kv cache memory in use is " NUM " (GiB|bytes)", {KV_FACT_KV, NONE}},
 	{KV_LOG_VLLM, "Current KV cache memory:", "Current KV cache memory: " NUM, {KV_FACT_KV}},
 	{KV_LOG_VLLM, "Estimated CUDA graph memory", "Estimated CUDA graph memory: " NUM, {KV_FACT_GRAPHS_ESTIMATED}},
 	{KV_LOG_VLLM, "CUDA graph pool memory", "pool memory: " NUM " GiB \\(actual\\), " NUM " GiB",
@@ -188,11 +189,18 @@ static double read_number(const char *text, size_t length, int *decimals)
 	return strtod(plain, NULL);
 }
 
-/* Memory is in GiB, unless MiB stand behind it where the wording leaves the unit open. */
-static bool is_in_mib(const char *behind)
+/* A number as GiB where the unit behind it is another; *decimals counts those of a GiB then, bytes are exact. */
+static double in_gib(double number, const char *behind, int *decimals)
 {
 	behind += *behind == ' ';
-	return strncmp(behind, "MiB", 3) == 0 || strncmp(behind, "MB", 2) == 0;
+	if (strncmp(behind, "bytes", strlen("bytes")) == 0) {
+		*decimals = -1;
+		return number / 0x1p30;
+	}
+	if (strncmp(behind, "MiB", strlen("MiB")) != 0 && strncmp(behind, "MB", strlen("MB")) != 0)
+		return number;
+	*decimals += 3;
+	return number / 1024;
 }
 
 static void take_groups(struct kv_log *log, const struct pattern *p, const char *text, const regmatch_t *match,
@@ -205,10 +213,9 @@ static void take_groups(struct kv_log *log, const struct pattern *p, const char 
 		if (p->facts[i] == NONE)
 			continue;
 		value = read_number(text + match[i + 1].rm_so, (size_t)(match[i + 1].rm_eo - match[i + 1].rm_so), &decimals);
-		if (p->facts[i] == KV_FACT_KV && is_in_mib(text + match[i + 1].rm_eo))
-			kv_log_add(log, p->facts[i], value / 1024, decimals + 3, number, rank);
-		else
-			kv_log_add(log, p->facts[i], value, decimals, number, rank);
+		if (p->facts[i] == KV_FACT_KV)
+			value = in_gib(value, text + match[i + 1].rm_eo, &decimals);
+		kv_log_add(log, p->facts[i], value, decimals, number, rank);
 	}
 	log->engine = p->engine;
 	log->graphs_subtracted |= strstr(text, "default since v0.21") != NULL;

@@ -724,6 +724,19 @@ static bool tells_of_pool(const struct evidence *e)
 	return (e->has_kv && e->kv.high >= 0) || (!e->has_kv && (e->blocks || e->tokens || e->needed || e->storable));
 }
 
+static bool tells_memory_alone(const struct evidence *e)
+{
+	return e->has_kv && !e->blocks && !e->tokens && !e->needed && !e->storable && !(e->concurrency && e->length);
+}
+
+static void note_blocks_of_memory(struct search *s)
+{
+	struct block_range range = candidates(&s->evidence, &s->found, false);
+
+	kv_remark(&s->checker->list->notes, "%.10g GiB are %" PRIu64 " to %" PRIu64 " blocks of %" PRIu64 " bytes",
+	          s->evidence.printed_kv->number, range.low, range.high, s->found.layout.page_bytes);
+}
+
 static void note_ranks(struct kv_checker *c)
 {
 	uint32_t tp = kv_checker_tensor_parallel(c);
@@ -747,6 +760,10 @@ void kv_checker_pool(struct kv_checker *c)
 	search_all(&s);
 	if (!s.solved) {
 		add_unsolved_rows(&s);
+		return;
+	}
+	if (tells_memory_alone(&s.evidence)) {
+		note_blocks_of_memory(&s);
 		return;
 	}
 	add_kv_row(&s);
