@@ -267,6 +267,19 @@ uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tok
 	return kv_size_request_blocks(&report->question, &report->answer, tokens);
 }
 
+double kv_size_report_held(const struct kv_size_report *report, double blocks)
+{
+	return (double)report->answer.budget.usable_blocks / blocks;
+}
+
+uint64_t kv_size_report_slots(const struct kv_size_report *report)
+{
+	const struct kv_budget_question *b = &report->question.budget;
+	bool bounded = b->max_num_seqs > 0 && b->rule.engine != KV_SIZING_LLAMA_CPP;
+
+	return bounded ? b->max_num_seqs * report->arguments.data_parallel : UINT32_MAX;
+}
+
 void kv_size_print_json(struct kv_output *out, json_t *object)
 {
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));

@@ -74,6 +74,12 @@ uint64_t kv_size_report_length(const struct kv_size_report *report);
 /* Blocks that one request of so many tokens takes at most. */
 uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tokens);
 
+/* Requests of so many blocks that the usable blocks of a replica hold. */
+double kv_size_report_held(const struct kv_size_report *report, double blocks);
+
+/* Requests that max_num_seqs lets run at once on all replicas; no bound for llama.cpp, whose slots are asked for. */
+uint64_t kv_size_report_slots(const struct kv_size_report *report);
+
 json_t *kv_size_report_json(const struct kv_size_report *report);
 void kv_size_report_text(struct kv_output *out, const struct kv_size_report *report);
 void kv_size_report_explain(struct kv_output *out, const struct kv_size_report *report);

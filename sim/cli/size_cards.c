@@ -27,7 +27,7 @@ struct card {
 static uint64_t users_at(const struct kv_size_report *r, const struct kv_size_question *q,
                          const struct kv_size_answer *a)
 {
-	return a->starts ? kv_size_requests_held(q, a, kv_size_report_length(r), true) * r->arguments.data_parallel : 0;
+	return a->starts ? kv_size_requests_at_once(q, a, kv_size_report_length(r), r->arguments.data_parallel) : 0;
 }
 
 static uint64_t users_wanted(const struct kv_size_report *r)

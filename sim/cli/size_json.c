@@ -2,6 +2,8 @@
 
 #include "sim/cli/size.h"
 
+#include <math.h>
+
 static json_t *budget_json(const struct kv_budget *budget)
 {
 	json_t *lines = json_array();
@@ -71,13 +73,15 @@ static json_t *request_json(const struct kv_size_report *report)
 	if (report->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
 		return json_pack("{sI sI}", "tokens", (json_int_t)tokens, "bytes",
 		                 (json_int_t)kv_llama_cache_bytes(&report->question.budget, tokens, 1));
-	return json_pack("{sI sI sI sI sI sI so}",
+	return json_pack("{sI sI sI sI sI sI sI so}",
 	                 "sequences", (json_int_t)report->arguments.sequences,
 	                 "tokens", (json_int_t)tokens,
 	                 "blocks", (json_int_t)blocks,
 	                 "bytes", (json_int_t)kv_size_request_bytes(&report->question, &report->answer, tokens),
 	                 "fit", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, false),
 	                 "fit_usable", (json_int_t)kv_size_requests_held(&report->question, &report->answer, tokens, true),
+	                 "at_once", (json_int_t)kv_size_requests_at_once(&report->question, &report->answer, tokens,
+	                                                                 report->arguments.data_parallel),
 	                 "groups", held_json(report, tokens));
 }
 
@@ -95,18 +99,19 @@ static json_t *pools_json(const struct kv_window_pools *pools)
 static json_t *trace_json(const struct kv_size_report *report)
 {
 	const struct kv_size_trace *t = &report->trace;
-	double usable = (double)report->answer.budget.usable_blocks;
+	double slots = (double)kv_size_report_slots(report), replicas = (double)report->arguments.data_parallel;
+	double mix = kv_size_report_held(report, t->mean_blocks);
 	json_t *percentiles = json_array();
 
 	for (int i = 0; i < 3; i++) {
-		uint64_t blocks = kv_size_report_blocks(report, (uint64_t)t->tokens[i]);
+		double held = kv_size_report_held(report, (double)kv_size_report_blocks(report, (uint64_t)t->tokens[i]));
 
-		json_array_append_new(percentiles, json_pack("{sf sf sf}", "percentile", t->percentile[i], "tokens",
-		                                             t->tokens[i], "fit", usable / (double)blocks));
+		json_array_append_new(percentiles, json_pack("{sf sf sf sf}", "percentile", t->percentile[i], "tokens",
+		                                             t->tokens[i], "fit", held, "at_once", fmin(held * replicas, slots)));
 	}
-	return json_pack("{sI sI sf sf so sb}", "requests", (json_int_t)t->requests, "cut_at_max_model_len",
-	                 (json_int_t)t->too_long, "mean_tokens", t->mean_tokens, "fit_at_its_mix",
-	                 usable / t->mean_blocks, "percentiles", percentiles, "is_bound", 1);
+	return json_pack("{sI sI sf sf sf so sb}", "requests", (json_int_t)t->requests, "cut_at_max_model_len",
+	                 (json_int_t)t->too_long, "mean_tokens", t->mean_tokens, "fit_at_its_mix", mix, "at_once_at_its_mix",
+	                 fmin(mix * replicas, slots), "percentiles", percentiles, "is_bound", 1);
 }
 
 static json_t *remedies_json(const struct kv_size_report *report)

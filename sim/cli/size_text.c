@@ -3,6 +3,7 @@
 #include "sim/cli/size.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "sim/base/quantity.h"
@@ -172,44 +173,89 @@ static void print_capacity(struct kv_output *out, const struct kv_size_report *r
 		kv_output_text(out, "All of this is a lower bound: windowed layers are sized as if they held whole contexts.\n");
 }
 
+/* What else bounds them where memory would hold more. */
+static void print_slots(struct kv_output *out, const struct kv_size_report *r)
+{
+	kv_output_printf(out, "max_num_seqs %" PRIu64, r->question.budget.max_num_seqs);
+	if (r->arguments.data_parallel > 1)
+		kv_output_printf(out, " on %" PRIu64 " replicas", r->arguments.data_parallel);
+	kv_output_printf(out, " lets %" PRIu64 " run at once", kv_size_report_slots(r));
+}
+
+static void print_wanted(struct kv_output *out, const struct kv_size_report *r, uint64_t each, uint64_t usable)
+{
+	uint64_t wanted = r->arguments.sequences, replicas = r->arguments.data_parallel;
+	bool fit = wanted <= usable, run = wanted <= kv_size_report_slots(r);
+	char bytes[KV_QUANTITY_MAX];
+
+	kv_output_printf(out, "%" PRIu64 " such requests                 %s: they take %s on a rank%s", wanted,
+	                 fit && run ? "fit" : fit ? "fit in memory but do not run at once" : "do not fit",
+	                 kv_format_bytes_short((int64_t)(wanted * each / replicas), bytes),
+	                 replicas > 1 ? " of each replica" : "");
+	if (!run) {
+		kv_output_text(out, "; ");
+		print_slots(out, r);
+		kv_output_text(out, ", the others wait");
+	}
+	kv_output_text(out, "\n");
+}
+
 static void print_lengths(struct kv_output *out, const struct kv_size_report *r)
 {
-	uint64_t length = kv_size_report_length(r), replicas = r->arguments.data_parallel, wanted = r->arguments.sequences;
+	uint64_t length = kv_size_report_length(r), replicas = r->arguments.data_parallel;
 	uint64_t each = is_llama(r) ? 0 : kv_size_request_bytes(&r->question, &r->answer, length);
 	uint64_t usable = kv_size_requests_held(&r->question, &r->answer, length, true) * replicas;
 	char bytes[KV_QUANTITY_MAX];
 
-	if (is_llama(r) || (!r->arguments.length && !wanted))
+	if (is_llama(r) || (!r->arguments.length && !r->arguments.sequences))
 		return;
-	kv_output_printf(out, "Requests of %" PRIu64 " tokens   %" PRIu64 " fit at once", length,
-	                 kv_size_requests_held(&r->question, &r->answer, length, false) * replicas);
+	kv_output_printf(out, "Requests of %" PRIu64 " tokens   %" PRIu64 " %s", length,
+	                 kv_size_requests_held(&r->question, &r->answer, length, false) * replicas,
+	                 usable > kv_size_report_slots(r) ? "in memory" : "fit at once");
 	if (r->question.budget.rule.null_block)
 		kv_output_printf(out, " (%" PRIu64 " beside the null block)", usable);
 	kv_output_printf(out, "; each %" PRIu64 " blocks, %s\n", kv_size_report_blocks(r, length),
 	                 kv_format_bytes_short((int64_t)each, bytes));
-	if (wanted)
-		kv_output_printf(out, "%" PRIu64 " such requests                 %s: they take %s on a rank%s\n", wanted,
-		                 wanted <= usable ? "fit" : "do not fit",
-		                 kv_format_bytes_short((int64_t)(wanted * each / replicas), bytes),
-		                 replicas > 1 ? " of each replica" : "");
+	if (usable > kv_size_report_slots(r)) {
+		kv_output_text(out, "  but ");
+		print_slots(out, r);
+		kv_output_text(out, "\n");
+	}
+	if (r->arguments.sequences)
+		print_wanted(out, r, each, usable);
+}
+
+static void print_mix(struct kv_output *out, const struct kv_size_report *r, double blocks)
+{
+	double held = kv_size_report_held(r, blocks) * (double)r->arguments.data_parallel;
+	double slots = (double)kv_size_report_slots(r);
+
+	kv_output_printf(out, "%7.1f", fmin(held, slots));
+	if (held > slots) {
+		kv_output_printf(out, " (memory would hold %.1f; ", held);
+		print_slots(out, r);
+		kv_output_text(out, ")");
+	}
+	kv_output_text(out, "\n");
 }
 
 static void print_trace(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_size_trace *t = &r->trace;
-	double usable = (double)r->answer.budget.usable_blocks * (double)r->arguments.data_parallel;
 
 	if (t->requests == 0)
 		return;
 	kv_output_printf(out,
 	                 "\nOf the trace's %" PRIu64
-	                 " requests (mean %.0f tokens) at most this many fit at once; allocation, "
+	                 " requests (mean %.0f tokens) at most this many run at once; allocation, "
 	                 "sharing and growth move it:\n",
 	                 t->requests, t->mean_tokens);
-	kv_output_printf(out, "  at its own mix                   %.1f\n", usable / t->mean_blocks);
-	for (int i = 0; i < 3; i++)
-		kv_output_printf(out, "  if all were of p%.0f, %8.0f tokens %7.1f\n", t->percentile[i], t->tokens[i],
-		                 usable / (double)kv_size_report_blocks(r, (uint64_t)t->tokens[i]));
+	kv_output_text(out, "  at its own mix                 ");
+	print_mix(out, r, t->mean_blocks);
+	for (int i = 0; i < 3; i++) {
+		kv_output_printf(out, "  if all were of p%.0f, %8.0f tokens ", t->percentile[i], t->tokens[i]);
+		print_mix(out, r, (double)kv_size_report_blocks(r, (uint64_t)t->tokens[i]));
+	}
 	if (t->too_long)
 		kv_output_printf(out, "  %" PRIu64 " of them are longer than max_model_len and counted with it\n",
 		                 t->too_long);

@@ -206,6 +206,15 @@ uint64_t kv_size_requests_held(const struct kv_size_question *q, const struct kv
 	return (usable ? a->budget.usable_blocks : a->budget.num_blocks) / kv_size_request_blocks(q, a, tokens);
 }
 
+uint64_t kv_size_requests_at_once(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t tokens,
+                                  uint64_t replicas)
+{
+	uint64_t held = kv_size_requests_held(q, a, tokens, true), slots = q->budget.max_num_seqs;
+	bool bounded = slots > 0 && q->budget.rule.engine != KV_SIZING_LLAMA_CPP;
+
+	return (bounded ? kv_min(held, slots) : held) * replicas;
+}
+
 /* --- remedies ------------------------------------------------------------------------------------------------------- */
 
 struct remedies {

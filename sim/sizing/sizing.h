@@ -48,6 +48,11 @@ uint64_t kv_size_request_bytes(const struct kv_size_question *question, const st
 uint64_t kv_size_requests_held(const struct kv_size_question *question, const struct kv_size_answer *answer, uint64_t tokens,
                                bool usable);
 
+/* How many of them run at once on so many replicas: what their memory holds without the null block, and no more than
+ * max_num_seqs of each. llama.cpp's slots are asked for one by one: what memory holds. */
+uint64_t kv_size_requests_at_once(const struct kv_size_question *question, const struct kv_size_answer *answer,
+                                  uint64_t tokens, uint64_t replicas);
+
 /* Tokens scheduled and not yet computed. */
 uint64_t kv_size_in_flight(const struct kv_size_question *question);
 

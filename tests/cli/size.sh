@@ -46,6 +46,22 @@ END
 run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --trace sessions.csv
 expect_line 'requests that follow others count too' 0 "Of the trace's 3 requests (mean 2100 tokens)"
 
+# 3 GiB are 1,536 blocks of 16 x 131,072 bytes, 1,535 beside the null block; 100 tokens take 7: memory holds 219.
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --length 100 --sequences 219 --max-num-seqs 64
+expect_line 'memory is not all that bounds requests' 0 'Requests of 100 tokens   219 in memory (219 beside the null block)'
+expect_line 'max_num_seqs does too' 0 'but max_num_seqs 64 lets 64 run at once'
+expect_line 'what fits need not run' 0 \
+	'219 such requests                 fit in memory but do not run at once: they take 2.99 GiB on a rank; max_num_seqs 64'
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --length 100 --sequences 128 --max-num-seqs 64 -dp 2
+expect_line 'each replica has its own bound' 0 'but max_num_seqs 64 on 2 replicas lets 128 run at once'
+expect_line 'of which a load may take all' 0 '128 such requests                 fit: they take'
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --trace trace.csv --max-num-seqs 8
+# 2,100 tokens take 131.67 blocks on average (69, 132 and 194): 1,535 / 131.67 = 11.7.
+expect_line "a trace's requests are bounded likewise" 0 \
+	'at its own mix                     8.0 (memory would hold 11.7; max_num_seqs 8 lets 8 run at once)'
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --length 100 --max-num-seqs 64 -dp 2 --json
+expect_line 'JSON has both bounds together' 0 '"at_once": 128'
+
 for profile in sglang-2026-07 trtllm-2026-08 llama.cpp-2026-08 vllm-0.11; do
 	run size --model llama-3.1-8b --gpu-memory 80GiB --engine "$profile" --max-model-len 4096
 	expect_line "profile $profile" 0 'It starts.'
