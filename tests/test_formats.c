@@ -770,6 +770,35 @@ START_TEST(text_without_token_counts_is_told_apart)
 }
 END_TEST
 
+/* What users have at hand when a download or an export was not what they thought. */
+static const struct {
+	const char *begins;
+	size_t zeros;          /* in front of it */
+	const char *told;
+} others[] = {
+	{"ustar", 257, "a tar archive"}, {"PK\3\4", 0, "a zip archive"}, {"BZh91AY", 0, "compressed by bzip2"},
+	{"\xfd" "7zXZ", 0, "compressed by xz"}, {"PAR1", 0, "a Parquet file"}, {"\xff\xfe", 0, "text in UTF-16"},
+	{"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", 0, "a pointer of Git LFS"},
+	{"<!DOCTYPE html>\n<html>", 0, "a web page"},
+	{"[{\"timestamp\": 0, \"input_length\": 5}]\n", 0, "a JSON array"},
+	{"{\n \"timestamp\": 0,\n \"input_length\": 5\n}\n", 0, "JSON whose first line is no whole object"},
+};
+
+START_TEST(what_is_another_kind_of_file_is_told)
+{
+	char text[600] = {0}, path[KV_PATH_SIZE];
+	struct kv_trace_options options;
+	struct kv_error err = {0};
+
+	kv_trace_options_init(&options);
+	strcpy(text + others[_i].zeros, others[_i].begins);
+	ck_assert_ptr_null(kv_trace_open(kv_write_file(path, text, sizeof text), &options, &err));
+	unlink(path);
+	ck_assert_msg(strstr(err.text, ": not a trace, but ") != NULL && strstr(err.text, others[_i].told) != NULL, "%s",
+	              err.text);
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 int main(void)
@@ -789,6 +818,7 @@ int main(void)
 	tcase_add_test(tc, broken_files_among_sessions_can_be_skipped);
 	tcase_add_loop_test(tc, public_files_are_detected_and_read_in_full, 0, COUNT(files));
 	tcase_add_loop_test(tc, text_without_token_counts_is_told_apart, 0, 3);
+	tcase_add_loop_test(tc, what_is_another_kind_of_file_is_told, 0, COUNT(others));
 	tcase_add_loop_test(tc, what_lies_beside_traces_is_told_apart, 0, 4);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);

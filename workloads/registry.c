@@ -79,6 +79,48 @@ static bool is_text(const struct kv_sniff *sniff)
 	return kv_sniff_contains(sniff, "\"conversations\"");
 }
 
+/* What comes instead of traces: containers, and what a download that went wrong leaves. */
+static const char *container(const struct kv_sniff *sniff)
+{
+	static const struct {
+		size_t at;
+		const char *magic, *what;
+	} containers[] = {
+		{257, "ustar", "a tar archive: unpack it and name a file or folder of it"},
+		{0, "PK\3\4", "a zip archive: unpack it"},
+		{0, "BZh", "compressed by bzip2: unpack it (gzip and zstd are read as they are)"},
+		{0, "\xfd" "7zXZ", "compressed by xz: unpack it (gzip and zstd are read as they are)"},
+		{0, "PAR1", "a Parquet file: write it as CSV or JSON lines"},
+		{0, "\xff\xfe", "text in UTF-16: write it in UTF-8"},
+		{0, "\xfe\xff", "text in UTF-16: write it in UTF-8"},
+		{0, "version https://git-lfs", "a pointer of Git LFS: fetch the data behind it with git lfs pull"},
+		{0, "<!DOCTYPE", "a web page: download the raw file"},
+		{0, "<html", "a web page: download the raw file"},
+	};
+
+	for (size_t i = 0; i < sizeof containers / sizeof *containers; i++) {
+		size_t length = strlen(containers[i].magic), at = containers[i].at;
+
+		if (sniff->length >= at + length && memcmp(sniff->text + at, containers[i].magic, length) == 0)
+			return containers[i].what;
+	}
+	return NULL;
+}
+
+/* JSON in another layout than one object a line. */
+static const char *layout(const struct kv_sniff *sniff)
+{
+	const char *at = sniff->text, *end = sniff->text + sniff->length;
+
+	while (at < end && memchr(" \t\r\n", *at, 4) != NULL)
+		at++;
+	if (at < end && *at == '[')
+		return "a JSON array, or a part of one: write one object a line (jq -c '.[]' does)";
+	if (at < end && *at == '{' && sniff->json == NULL)
+		return "JSON whose first line is no whole object: write one object a line (jq -c . does)";
+	return NULL;
+}
+
 /* What lies beside traces and is none. */
 static const char *companion(const struct kv_sniff *sniff)
 {
@@ -212,9 +254,13 @@ static void print_resemblance(const struct kv_sniff *sniff, char text[2 * LIST_S
 
 int kv_format_fail_detection(const char *name, const struct kv_sniff *sniff, struct kv_error *err)
 {
-	const char *what = companion(sniff);
+	const char *what = container(sniff);
 	char near[2 * LIST_SIZE];
 
+	if (what == NULL)
+		what = companion(sniff);
+	if (what == NULL)
+		what = layout(sniff);
 	if (what != NULL)
 		return kv_fail(err, KV_EXIT_DATA, "%s: not a trace, but %s", name, what);
 	print_resemblance(sniff, near);
