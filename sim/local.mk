@@ -85,5 +85,5 @@ include %D%/deploy/local.mk
 include %D%/engine/local.mk
 include %D%/latency/local.mk
 include %D%/model/local.mk
-include %D%/sizing/local.mk
 include %D%/profiles/local.mk
+include %D%/sizing/local.mk

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/deploy/engine_profile.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 #include "tests/support.h"
 
 #define GIB (UINT64_C(1) << 30)

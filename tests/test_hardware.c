@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/deploy/hardware.h"
-#include "sim/profiles.h"
+#include "sim/profiles/hardware.h"
+#include "sim/profiles/profiles.h"
 #include "tests/support.h"
 
 static struct kv_hardware *load(const char *name)

@@ -8,10 +8,10 @@
 
 #include <gsl/gsl_errno.h>
 
+#include "sim/deploy/latency_trust.h"
 #include "sim/latency/latency_linear.h"
 #include "sim/latency/latency_roofline.h"
 #include "sim/latency/latency_table.h"
-#include "sim/latency/latency_trust.h"
 #include "tests/support.h"
 
 static struct kv_step_work step(uint64_t prefill, uint64_t past, uint64_t decodes, uint64_t context)

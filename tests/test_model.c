@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "sim/model/model.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 #include "tests/model_facts.h"
 #include "tests/support.h"
 

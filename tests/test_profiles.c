@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 #include "tests/support.h"
 
 static char *read_source(const char *kind, const char *name, const char *extension)

@@ -16,7 +16,7 @@
 #include <zstd.h>
 
 #include "sim/base/memory.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 
 enum { RAW_SIZE = 1 << 16, CONTENT_SIZE = 1 << 17 };
 

@@ -12,9 +12,9 @@
 #include "results/output_file.h"
 #include "sim/base/error.h"
 #include "sim/deploy/engine_profile.h"
-#include "sim/deploy/hardware.h"
-#include "sim/latency/measured_set.h"
+#include "sim/deploy/measured_set.h"
 #include "sim/latency/measurement.h"
+#include "sim/profiles/hardware.h"
 
 int kv_cli_calibrate(int argc, char **argv);
 

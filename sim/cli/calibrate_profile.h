@@ -6,9 +6,9 @@
 
 #include "sim/base/error.h"
 #include "sim/deploy/engine_profile.h"
-#include "sim/deploy/hardware.h"
+#include "sim/deploy/measured_set.h"
 #include "sim/latency/latency.h"
-#include "sim/latency/measured_set.h"
+#include "sim/profiles/hardware.h"
 
 struct kv_calibrated_profile {
 	const struct kv_hardware *card;        /* name, memory and rates; constants that were not fitted */

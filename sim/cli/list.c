@@ -15,13 +15,13 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/command.h"
 #include "sim/deploy/engine_profile.h"
-#include "sim/deploy/hardware.h"
 #include "sim/deploy/scenario.h"
 #include "sim/model/kv_layout.h"
 #include "sim/model/model.h"
 #include "sim/model/weights.h"
 #include "sim/policy.h"
-#include "sim/profiles.h"
+#include "sim/profiles/hardware.h"
+#include "sim/profiles/profiles.h"
 #include "workloads/format.h"
 
 /* A topic is an array of objects with the same keys, all values text: the columns of the table and of the JSON. */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 
 struct setting {
 	const struct kv_measured_run *run;

@@ -11,10 +11,10 @@
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 #include "sim/deploy/host_memory.h"
+#include "sim/deploy/latency_trust.h"
 #include "sim/deploy/policy_pairs.h"
 #include "sim/latency/latency_data.h"
 #include "sim/latency/latency_setup.h"
-#include "sim/latency/latency_trust.h"
 #include "sim/request.h"
 
 static bool is_given(const struct kv_scenario *scenario, const char *path)

@@ -9,11 +9,11 @@
 #include "sim/base/error.h"
 #include "sim/base/remarks.h"
 #include "sim/deploy/engine_profile.h"
-#include "sim/deploy/hardware.h"
 #include "sim/deploy/scenario.h"
 #include "sim/engine_config.h"
 #include "sim/model/kv_layout.h"
 #include "sim/model/model.h"
+#include "sim/profiles/hardware.h"
 #include "sim/sizing/memory_budget.h"
 
 struct kv_deployment {

@@ -8,7 +8,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 
 #define KIND "engines"
 #define NAMES_MAX 64

@@ -15,7 +15,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/yaml_tree.h"
-#include "sim/deploy/hardware.h"
+#include "sim/profiles/hardware.h"
 #include "sim/sizing/memory_budget.h"
 
 /* What --kv-cache-dtype auto is: vLLM PRs 29980 and 30141 of 2025-12; SGLang's configure_kv_cache_dtype. */

@@ -9,7 +9,7 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/yaml_tree.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 
 static int fail_node(const struct kv_node *node, const char *path, struct kv_error *err)
 {

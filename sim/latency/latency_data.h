@@ -3,9 +3,9 @@
 #define KV_SIM_LATENCY_DATA_H
 
 #include "sim/base/error.h"
-#include "sim/deploy/hardware.h"
 #include "sim/latency/latency.h"
 #include "sim/model/model.h"
+#include "sim/profiles/hardware.h"
 
 enum kv_data_backend { KV_DATA_LINEAR, KV_DATA_TABLE };
 

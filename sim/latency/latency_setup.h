@@ -4,10 +4,10 @@
 #define KV_SIM_LATENCY_SETUP_H
 
 #include "sim/base/error.h"
-#include "sim/deploy/hardware.h"
 #include "sim/latency/latency.h"
 #include "sim/model/model.h"
 #include "sim/model/wide_layers.h"
+#include "sim/profiles/hardware.h"
 
 struct kv_latency_layout {
 	uint32_t tensor_parallel;

@@ -7,6 +7,4 @@ libkvsim_a_SOURCES += \
 	%D%/latency_roofline.c %D%/latency_roofline.h \
 	%D%/latency_setup.c %D%/latency_setup.h \
 	%D%/latency_table.c %D%/latency_table.h \
-	%D%/latency_trust.c %D%/latency_trust.h \
-	%D%/measured_set.c %D%/measured_set.h \
 	%D%/measurement.c %D%/measurement.h

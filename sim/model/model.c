@@ -13,7 +13,7 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/names.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 
 enum { CONFIG_MAX_BYTES = 16 << 20 };
 

@@ -12,7 +12,7 @@ function begin_profile(path,    part, n, name)
 }
 
 BEGIN {
-	print "#include \"config.h\"\n\n#include \"sim/profiles.h\"\n\n#include <stddef.h>\n"
+	print "#include \"config.h\"\n\n#include \"sim/profiles/profiles.h\"\n\n#include <stddef.h>\n"
 	print "const struct kv_profile kv_profiles[] = {"
 }
 

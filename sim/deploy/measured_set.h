@@ -7,11 +7,11 @@
 
 #include "sim/base/error.h"
 #include "sim/deploy/engine_profile.h"
-#include "sim/deploy/hardware.h"
 #include "sim/latency/calibration.h"
 #include "sim/latency/latency.h"
 #include "sim/latency/measurement.h"
 #include "sim/model/model.h"
+#include "sim/profiles/hardware.h"
 
 struct kv_measured_options {
 	/* Its constants count for all rows, its rates for rows of its own name and of unknown cards; rows of other cards

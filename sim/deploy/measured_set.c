@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/latency/measured_set.h"
+#include "sim/deploy/measured_set.h"
 
 #include <math.h>
 #include <stdlib.h>

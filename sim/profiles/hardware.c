@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/deploy/hardware.h"
+#include "sim/profiles/hardware.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

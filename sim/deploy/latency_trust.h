@@ -8,8 +8,8 @@
 
 #include "sim/base/remarks.h"
 #include "sim/deploy/engine_profile.h"
-#include "sim/deploy/hardware.h"
 #include "sim/latency/latency.h"
+#include "sim/profiles/hardware.h"
 
 /* Both to be released with free(). */
 char *kv_latency_provenance(const struct kv_hardware *hardware, const struct kv_engine_profile *engine);

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/latency/latency_trust.h"
+#include "sim/deploy/latency_trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>

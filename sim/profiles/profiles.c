@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "sim/profiles.h"
+#include "sim/profiles/profiles.h"
 
 #include <stddef.h>
 #include <string.h>
