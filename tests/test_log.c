@@ -322,6 +322,22 @@ static const struct {
 	 "blocks // 4 groups x 544"},
 	{"INFO CPU KV cache size:  65,536 tokens, Maximum concurrency for 8,192 tokens per request: 8.00x", "llama-3.1-8b", NULL, 0, 2, 0, 0,
 	 "4096 blocks / 512"},
+	/* Gemma-4-31B of vLLM 0.26 on one card: 74,700 blocks, 8,192 tokens in a step, asynchronous */
+	{"Initializing a V1 LLM engine (v0.26.0) with config: model='google/gemma-4-31B-it', dtype=torch.bfloat16, max_seq_len=16384,\nModel "
+	 "loading took 58.99 GiB memory and 91.155902 seconds\nEstimated CUDA graph memory: 0.76 GiB total\nAvailable KV cache memory: 182.37 "
+	 "GiB\nCUDA graph memory profiling is enabled (default since v0.21.0). The current --gpu-memory-utilization=0.9200 is equivalent to "
+	 "--gpu-memory-utilization=0.9172 without CUDA graph memory profiling. To maintain the same effective KV cache size as before, increase "
+	 "--gpu-memory-utilization to 0.9228.\nGPU KV cache size: 217,116 tokens\nMaximum concurrency for "
+	 "16,384 tokens per request: 13.25x\nFree memory on device (267.08/267.69 GiB) on startup. Desired GPU memory utilization is (0.92, "
+	 "246.27 GiB). Actual usage is 58.99 GiB for weight, 3.9 GiB for peak activation, 0.25 GiB for non-torch memory, and 0.7 GiB for "
+	 "CUDAGraph memory.\n", "gemma-4-31b", NULL, 0, 7, 1, 0, "74700 blocks / 5637 of one request"},
+	/* DeepSeek-V2.5 over two nodes of eight, vLLM 0.8.3: 30 layers a stage, and a rank whose memory is not in the paste; a crash that
+	 * repeats the config is no new start */
+	{"Initializing a V0 LLM engine (v0.8.3) with config: model='m', max_seq_len=8192, tensor_parallel_size=8, pipeline_parallel_size=2,\n"
+	 "the rest of the memory reserved for KV Cache is 5.71GiB.\n(RayWorkerWrapper pid=627, ip=10.0.0.1) model weights take 28.48GiB; "
+	 "non_torch_memory takes 2.15GiB; PyTorch activation peak memory takes 1.35GiB; the rest of the memory reserved for KV Cache is "
+	 "3.58GiB.\n# cuda blocks: 5302, # CPU blocks: 7767\nMaximum concurrency for 8192 tokens per request: 10.36x\nDumping input data for "
+	 "V1 LLM engine (v0.8.3) with config: model='m'\n", "deepseek-v2", NULL, 0, 2, 3, 0, "5302 blocks x 552960 bytes"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

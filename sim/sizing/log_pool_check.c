@@ -415,7 +415,7 @@ static void try_stages(struct search *s, double fewest)
 
 /* Pools of ranks that start together; and where one of them has lent memory to others. */
 #define CLOSE 0.05
-#define APART 0.2
+#define APART 0.3
 
 static void search_readings(struct search *s)
 {
@@ -437,8 +437,10 @@ static void search_readings(struct search *s)
 	try_decimal_memory(s);
 	try_drafter_layer(s, NULL, "a drafter's layer (EAGLE, MTP) shares the pool");
 	try_drafter_layer(s, "fp8", "the KV cache is fp8, and a drafter's layer (EAGLE, MTP) shares it");
-	if (ranks)
+	if (ranks) {
+		try_stages(s, APART);
 		try_states(s, &s->options, NULL, APART);
+	}
 }
 
 /* The longest request was first reckoned in other ways (for all stages together, by bytes in place of blocks): where no reading

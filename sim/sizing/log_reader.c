@@ -155,8 +155,9 @@ static bool has_pool(const struct kv_log *log, const char *rank)
 /* The first words of an engine, once it has told of its pool. Engines of several data parallel ranks speak in turn. */
 static void notice_restart(struct kv_log *log, const struct kv_log_line *line)
 {
-	static const char *const first_words[] = {"LLM engine (v", "LLM engine with config", "API server version",
-	                                          "server_args=ServerArgs", "system_info: n_threads"};
+	static const char *const first_words[] = {"Initializing a V1 LLM engine", "Initializing a V0 LLM engine",
+	                                          "Initializing an LLM engine", "API server version", "server_args=ServerArgs",
+	                                          "system_info: n_threads"};
 	bool starts = false;
 
 	for (size_t i = 0; i < sizeof first_words / sizeof *first_words; i++)

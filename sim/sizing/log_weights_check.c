@@ -72,13 +72,13 @@ static bool agrees_quantised(const struct weights_check *w, uint32_t expert_rank
 	return found;
 }
 
-/* Are there parts beside the text model, and is there room for them in what is printed? */
+/* Is this the text part of a model with others, and is there room for them in what is printed? */
 static bool holds_more_than_text(const struct weights_check *w)
 {
-	const char *class = w->checker->given->model->architecture;
+	const struct kv_model *m = w->checker->given->model;
+	bool part = strstr(m->architecture, "ForConditionalGeneration") || strstr(m->family, "_text");
 
-	return strstr(class, "ForConditionalGeneration") && w->printed->number > w->gib
-	       && w->printed->number - w->gib < BESIDE_TEXT_GIB;
+	return part && w->printed->number > w->gib && w->printed->number - w->gib < BESIDE_TEXT_GIB;
 }
 
 /* Expert parallelism over data parallel replicas too. */
@@ -108,7 +108,7 @@ void kv_checker_weights(struct kv_checker *c)
 		return;
 	if (holds_more_than_text(&w))
 		kv_checker_add(c, KV_FACT_WEIGHTS, w.printed, w.gib, KV_CHECK_EXPLAINED, "from the config, tensor by tensor; the rest is "
-		               "vision and audio parts: the class is %s", model->architecture);
+		               "vision and audio parts beside the text model (%s)", model->family);
 	else if (!agrees_quantised(&w, spread))
 		kv_checker_add(c, KV_FACT_WEIGHTS, w.printed, w.gib, quantised ? KV_CHECK_EXPLAINED : KV_CHECK_DIFFERS,
 		               "from the config, tensor by tensor; the engine loaded %s", quantised
