@@ -123,9 +123,9 @@ static const char *option_name(int key)
 
 static error_t read_bytes(struct kv_size_arguments *a, int key, const char *text, int64_t *out)
 {
-	uint64_t bytes;
+	uint64_t bytes, least = key == OPTION_GPU_MEMORY ? 1 : 0;
 
-	if (kv_parse_bytes(text, false, 0, INT64_MAX, &bytes, &a->options.err))
+	if (kv_parse_bytes(text, false, least, INT64_MAX, &bytes, &a->options.err))
 		return fail_option(a, option_name(key));
 	*out = (int64_t)bytes;
 	return 0;

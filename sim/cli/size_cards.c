@@ -127,14 +127,16 @@ static int check(const struct kv_size_report *asked, struct kv_error *err)
 	return 0;
 }
 
-static int next_name(const char **list, struct card *card, struct kv_error *err)
+static int next_name(const char **list, const char *whole, struct card *card, struct kv_error *err)
 {
-	size_t length = strcspn(*list, ",");
+	size_t length = strcspn(*list, ","), start = strspn(*list, " \t"), end = length;
 
-	if (length == 0 || length >= sizeof card->name)
-		return kv_fail(err, KV_EXIT_USAGE, "--hardware: '%s' is no list of cards with commas between them",
-		               *list);
-	snprintf(card->name, sizeof card->name, "%.*s", (int)length, *list);
+	while (end > start && strchr(" \t", (*list)[end - 1]))
+		end--;
+	if (start >= end || end - start >= sizeof card->name)
+		return kv_fail(err, KV_EXIT_USAGE, "--hardware: '%s' has %s name: one card or several with a comma between two of them "
+		               "(kvsim list hardware)", whole, start >= end ? "an empty" : "too long a");
+	snprintf(card->name, sizeof card->name, "%.*s", (int)(end - start), *list + start);
 	*list += length;
 	return 0;
 }
@@ -206,7 +208,7 @@ int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **a
 
 	while (!failed) {
 		cards = kv_grow(cards, &capacity, count + 1, sizeof *cards);
-		failed = next_name(&list, &cards[count], err) ||
+		failed = next_name(&list, asked->scenario.hardware, &cards[count], err) ||
 		         answer_card(&cards[count], argc, argv, &notes, err) ? -1 : 0;
 		count++;
 		if (*list++ == '\0')

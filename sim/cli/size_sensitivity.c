@@ -49,6 +49,8 @@ static void vary_blocks(struct variants *v)
 		struct kv_size_question q = v->report->question;
 		bool same = q.budget.layout.block_size == sizes[i];
 
+		if (sizes[i] % q.budget.rule.block_multiple)
+			continue;
 		q.budget.layout.block_size = sizes[i];
 		add(v, &q, replicas_asked(v), same, "--block-size %u", sizes[i]);
 	}

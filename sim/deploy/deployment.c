@@ -151,6 +151,22 @@ static int follow_checkpoint(struct kv_deployment *d, struct kv_scenario *s, str
 	return kv_scenario_set(s, "engine.kv_cache_dtype", followed, KV_BY_DEFAULT, source, err);
 }
 
+/* vLLM keeps the keys of sparse attention's indexer in blocks of 64 tokens (DEEPSEEK_V32_INDEXER). */
+static uint32_t block_multiple(const struct kv_deployment *d)
+{
+	bool indexed = d->model->index_heads && d->model->kv_lora_rank && d->profile->sizing.engine == KV_SIZING_VLLM;
+
+	return indexed ? 64 : (uint32_t)kv_max(1, d->profile->sizing.block_multiple);
+}
+
+static struct kv_sizing_rule sizing_rule(const struct kv_deployment *d)
+{
+	struct kv_sizing_rule rule = d->profile->sizing;
+
+	rule.block_multiple = block_multiple(d);
+	return rule;
+}
+
 static int fill_question(struct kv_deployment *d, const struct kv_scenario *s, uint64_t device_bytes,
                          struct kv_error *err)
 {
@@ -160,7 +176,7 @@ static int fill_question(struct kv_deployment *d, const struct kv_scenario *s, u
 		return kv_scenario_fail_in(s, "engine.kv_cache_dtype", err);
 	d->question = (struct kv_budget_question){
 		.model = d->model,
-		.rule = d->profile->sizing,
+		.rule = sizing_rule(d),
 		.layout = { .block_size = (uint32_t)s->engine.block_size,
 		            .tensor_parallel = (uint32_t)s->engine.tensor_parallel_size, .cache = cache },
 		.pipeline_parallel = (uint32_t)s->engine.pipeline_parallel_size,
@@ -450,10 +466,33 @@ static int apply_page(struct kv_scenario *s, struct kv_error *err)
 	return kv_scenario_set(s, "engine.block_size", number, KV_BY_PROFILE, "page of policies.prefix", err);
 }
 
+static int default_block_size(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
+{
+	uint32_t multiple = block_multiple(d);
+	char number[32], source[256];
+
+	if (is_given(s, "engine.block_size") || s->engine.block_size % multiple == 0)
+		return 0;
+	snprintf(number, sizeof number, "%" PRIu32, multiple);
+	snprintf(source, sizeof source, "profile %s: blocks that its kernels take for %s", d->profile->name, d->model->name);
+	return kv_scenario_set(s, "engine.block_size", number, KV_BY_PROFILE, source, err);
+}
+
+static int check_block_size(const struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
+{
+	uint32_t multiple = block_multiple(d);
+
+	if (s->engine.block_size % multiple == 0)
+		return 0;
+	kv_fail(err, KV_EXIT_USAGE, "is %" PRIu64 ": %s takes multiples of %" PRIu32 " for %s, as its attention kernels do",
+	        s->engine.block_size, d->profile->name, multiple, d->model->name);
+	return kv_scenario_fail_in(s, "engine.block_size", err);
+}
+
 static int plan(struct kv_deployment *d, struct kv_scenario *s, uint64_t given, struct kv_error *err)
 {
 	return load_profiles(d, s, given, err) || apply_types(d, s, err) || resolve_lengths(d, s, err) ||
-	       apply_page(s, err) || follow_checkpoint(d, s, err) ||
+	       default_block_size(d, s, err) || apply_page(s, err) || follow_checkpoint(d, s, err) ||
 	       fill_question(d, s, device_bytes(d, given), err) || read_wide_layers(d, s, err) ? -1 : 0;
 }
 
@@ -521,7 +560,7 @@ int kv_deployment_plan(struct kv_deployment *deployment, struct kv_scenario *sce
                        struct kv_error *err)
 {
 	memset(deployment, 0, sizeof *deployment);
-	if (!plan(deployment, scenario, device_memory, err)) {
+	if (!plan(deployment, scenario, device_memory, err) && !check_block_size(deployment, scenario, err)) {
 		tell_assumptions(deployment, scenario);
 		return 0;
 	}

@@ -75,9 +75,23 @@ static int read_choice(const struct kv_node *mapping, const char *key, const cha
 	return kv_node_fail_in(node, err);
 }
 
+static int read_block_multiple(const struct kv_node *mapping, struct kv_engine_profile *profile, struct kv_error *err)
+{
+	const struct kv_node *node = kv_node_get(mapping, "block_multiple");
+	uint64_t multiple = 1;
+
+	if (node != NULL && (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_DATA, err) ||
+	                     kv_parse_count(node->text, 1, 1 << 20, &multiple, err))) {
+		err->status = KV_EXIT_DATA;
+		return kv_node_fail_in(node, err);
+	}
+	profile->sizing.block_multiple = (uint32_t)multiple;
+	return 0;
+}
+
 static int read_sizing(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
-	static const char *const keys[] = { "rule", "tokens", "graphs_subtracted", "auto_cache", "sizes_only" };
+	static const char *const keys[] = { "rule", "tokens", "graphs_subtracted", "auto_cache", "sizes_only", "block_multiple" };
 	static const char *const rules[] = { "vllm", "sglang", "tensorrt-llm", "llama.cpp" };
 	static const char *const tokens[] = { "blocks", "concurrency" };
 	static const char *const caches[] = { "model", "modelopt", "checkpoint" };
@@ -89,7 +103,7 @@ static int read_sizing(const struct kv_node *root, struct kv_engine_profile *pro
 	    read_choice(node, "tokens", tokens, LENGTH(tokens), &meaning, err) ||
 	    read_switch(node, "graphs_subtracted", &profile->sizing.graphs_subtracted, err) ||
 	    read_choice(node, "auto_cache", caches, LENGTH(caches), &cache, err) ||
-	    read_switch(node, "sizes_only", &profile->sizes_only, err))
+	    read_switch(node, "sizes_only", &profile->sizes_only, err) || read_block_multiple(node, profile, err))
 		return -1;
 	profile->auto_cache = (enum kv_auto_cache)cache;
 	profile->sizing.engine = (enum kv_sizing_engine)rule;

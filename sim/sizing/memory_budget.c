@@ -58,7 +58,8 @@ static struct kv_peak_shape peak_shape(const struct kv_budget_question *q, uint3
 
 static void take_weights(const struct kv_budget_question *q, struct kv_budget *budget)
 {
-	take(budget, "weights", q->weights_bytes, (int64_t)budget->weights.bytes, KV_FROM_CONFIG, "");
+	take(budget, "weights", q->weights_bytes, (int64_t)budget->weights.bytes, KV_FROM_CONFIG,
+	     q->layout.mtp ? "with prediction layers, whose activations and graphs are not counted" : "");
 	if (q->layout.draft)
 		add_line(budget, "draft weights", -(int64_t)kv_drafter_weights(q->layout.draft, q->drafter, q->model,
 		                                                               q->layout.tensor_parallel),

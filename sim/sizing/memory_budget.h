@@ -40,6 +40,7 @@ struct kv_sizing_rule {
 	bool tokens_by_concurrency;  /* the log's token count is concurrency x max_model_len, not blocks */
 	bool graphs_subtracted;      /* graph memory comes off the KV cache */
 	bool null_block;             /* one block of the pool is never given out */
+	uint32_t block_multiple;     /* tokens: kernels take blocks of multiples of it; 0 = 1 */
 };
 
 /* Do windowed layers hold whole contexts in the budget's layout? */

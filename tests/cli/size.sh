@@ -70,12 +70,14 @@ done
 run size --model llama-3.1-70b --hardware h100-sxm,h200,l40s -tp 4 --length 131072 --sequences 5
 expect_line 'several cards: three of five users' 0 \
 	'h100-sxm                4    79.18     33.80     yes                3  -tp 8 (10), or --kv-cache-dtype fp8'
+run size --model llama-3.1-70b --hardware 'h100-sxm, h200,	l40s' -tp 4 --length 131072 --sequences 5
+expect_line 'blanks beside commas do no harm' 0 'h200                    4   139.93     89.69     yes                8  enough'
 expect_line 'a card that does' 0 'h200                    4   139.93     89.69     yes                8  enough'
 expect_line 'a card that does not start' 0 'l40s                    4    44.52      4.45      no                0  -tp 16 (5)'
 run size --model llama-3.1-70b --hardware h100-sxm,h200 -tp 4 --length 131072 --sequences 5 --json
 expect_line 'in JSON' 0 '"users_wanted": 5'
 run size --model llama-3.1-8b --hardware h100-sxm,,h200
-expect_line 'an empty name' 64 "kvsim: --hardware: ',h200' is no list of cards"
+expect_line 'an empty name' 64 "kvsim: --hardware: 'h100-sxm,,h200' has an empty name"
 run size --model llama-3.1-8b --hardware h100-sxm,h2000
 expect_line 'an unknown card among them' 64 "unknown hardware 'h2000'"
 run size --model llama-3.1-8b --hardware h100-sxm,h200 --gpu-memory 80GiB
@@ -173,4 +175,7 @@ expect_line 'and in its result' 0 '= 5136 bytes'
 run size --model sparse.json --gpu-memory 8GiB --kv-cache-dtype fp8 --explain
 expect_line 'the rows of the sparse layout too' 0 '4 layers x (656 row + 132 indexer) bytes x 1 positions'
 expect_line 'with bytes of a token' 0 'KV bytes a token and rank          3152 for ever'
+
+run size --model llama-3.1-8b --gpu-memory 0
+expect_line 'no memory at all' 64 '--gpu-memory: 0 is out of range'
 finish

@@ -30,4 +30,21 @@ expect_line 'without a budget they do not matter' 0 'Blocks                     
 
 run run --model hqq.json --hardware l4 --num-gpu-blocks-override 1000 --trace /dev/null
 expect_line 'steps go by them' 64 'give --quantization with the nearest known one'
+
+# Kernels of FlashAttention, FlashInfer and Triton take multiples of 16 tokens, the indexer of sparse attention 64.
+run size --model llama-3.1-8b --gpu-memory 80GiB --block-size 17
+expect_line 'a block size that no kernel takes' 64 'is 17: vllm-2026-08 takes multiples of 16 for llama-3.1-8b'
+
+cat >"$scratch/sparse.json" <<END
+{"model_type": "deepseek_v32", "num_hidden_layers": 61, "hidden_size": 7168, "num_attention_heads": 128, "q_lora_rank": 1536,
+ "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "index_n_heads": 64,
+ "index_head_dim": 128, "intermediate_size": 18432, "vocab_size": 129280, "tie_word_embeddings": false,
+ "max_position_embeddings": 163840, "torch_dtype": "bfloat16"}
+END
+run size --model sparse.json --kv-cache-memory-bytes 1GiB --max-model-len 4096 --sensitivity
+expect_line 'latents of 1,152 bytes and indexer keys of 132, in 61 layers and blocks of 64' 0 \
+	'mla                  61        0      64        5012736'
+expect_line 'no other block is varied that it does not take' 0 '*--block-size 64'
+run size --model sparse.json --kv-cache-memory-bytes 1GiB --block-size 16
+expect_line 'blocks of 16 are refused for it' 64 'takes multiples of 64 for sparse.json'
 finish
