@@ -280,6 +280,13 @@ uint64_t kv_size_report_slots(const struct kv_size_report *report)
 	return bounded ? b->max_num_seqs * report->arguments.data_parallel : UINT32_MAX;
 }
 
+uint64_t kv_size_report_state(const struct kv_size_report *report)
+{
+	if (report->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
+		return kv_llama_state_bytes(report->deployment.model);
+	return report->answer.budget.layout.state_bytes;
+}
+
 void kv_size_print_json(struct kv_output *out, json_t *object)
 {
 	char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));

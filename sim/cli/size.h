@@ -80,6 +80,9 @@ double kv_size_report_held(const struct kv_size_report *report, double blocks);
 /* Requests that max_num_seqs lets run at once on all replicas; no bound for llama.cpp, whose slots are asked for. */
 uint64_t kv_size_report_slots(const struct kv_size_report *report);
 
+/* Recurrent state of one sequence on a rank, by the engine's rule. */
+uint64_t kv_size_report_state(const struct kv_size_report *report);
+
 json_t *kv_size_report_json(const struct kv_size_report *report);
 void kv_size_report_text(struct kv_output *out, const struct kv_size_report *report);
 void kv_size_report_explain(struct kv_output *out, const struct kv_size_report *report);

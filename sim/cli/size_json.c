@@ -167,7 +167,7 @@ static void add_answer(json_t *object, const struct kv_size_report *report)
 		(json_int_t)a->shortfall_bytes, "shortfall_tokens", (json_int_t)a->shortfall_tokens, "budget",
 		budget_json(&a->budget), "kv_cache_bytes", (json_int_t)a->budget.kv_bytes, "kv_bytes_per_token",
 		(json_int_t)layout->growing_bytes, "windowed_bytes_per_token", (json_int_t)layout->windowed_bytes,
-		"state_bytes_per_sequence", (json_int_t)layout->state_bytes, "draft_kv_bytes_per_token",
+		"state_bytes_per_sequence", (json_int_t)kv_size_report_state(report), "draft_kv_bytes_per_token",
 		(json_int_t)layout->draft_bytes, "kv_metadata_bytes_per_token",
 		(json_int_t)layout->metadata_bytes, "kv_groups", groups_json(layout), "num_gpu_blocks",
 		(json_int_t)a->budget.num_blocks, "usable_blocks", (json_int_t)a->budget.usable_blocks, "kv_cache_tokens",

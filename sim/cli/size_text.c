@@ -70,7 +70,7 @@ static void print_bytes_per_token(struct kv_output *out, const struct kv_size_re
 		kv_output_printf(out, ", %" PRIu64 " more inside the window", l->windowed_bytes);
 	kv_output_text(out, "\n");
 	if (l->state_bytes)
-		kv_output_printf(out, "Recurrent state a sequence         %" PRIu64 " bytes\n", l->state_bytes);
+		kv_output_printf(out, "Recurrent state a sequence         %" PRIu64 " bytes\n", kv_size_report_state(r));
 	if (l->draft_bytes)
 		kv_output_printf(out, "  of them the drafter's layers       %" PRIu64 "\n", l->draft_bytes);
 	if (l->metadata_bytes)
@@ -158,13 +158,13 @@ static void print_capacity(struct kv_output *out, const struct kv_size_report *r
 	const struct kv_size_answer *a = &r->answer;
 	char bytes[KV_QUANTITY_MAX];
 
-	kv_output_printf(out, "One request of max_model_len       %" PRIu64 " tokens: %" PRIu64 " blocks, %s\n",
-	                 r->question.max_model_len, a->blocks_per_request,
+	kv_output_printf(out, "One request of max_model_len       %" PRIu64 " tokens: %" PRIu64 " %s, %s\n",
+	                 r->question.max_model_len, a->blocks_per_request, is_llama(r) ? "cells" : "blocks",
 	                 kv_format_bytes_short((int64_t)a->bytes_per_request, bytes));
 	kv_output_printf(
 		out,
-		"Concurrency at max_model_len       %.2fx (a bound, not a limit: blocks are taken as tokens arrive)\n",
-		a->max_concurrency);
+		"Concurrency at max_model_len       %.2fx (%s)\n", a->max_concurrency,
+		is_llama(r) ? "slots whose cells would fit" : "a bound, not a limit: blocks are taken as tokens arrive");
 	if (r->arguments.data_parallel > 1)
 		kv_output_printf(out, "  on all %" PRIu64 " replicas             %.2fx\n", r->arguments.data_parallel,
 		                 a->max_concurrency * (double)r->arguments.data_parallel);

@@ -343,6 +343,8 @@ void kv_model_read_layers(struct kv_model_reader *r)
 	drop_idle_windows(m);
 	for (uint32_t i = 0; i < m->layers && !r->f.failed; i++)
 		kv_model_shape_layer(r, i);
+	for (uint32_t i = m->layers; i-- > 0;)  /* the model's heads are those of its first attention layer */
+		m->kv_heads = m->layer[i].kv_heads ? m->layer[i].kv_heads : m->kv_heads;
 	share_keys(r);
 	share_keys_in_turn(r);
 	add_mtp_layers(r);

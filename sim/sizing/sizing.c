@@ -20,10 +20,16 @@ static uint64_t padded(uint64_t cells)
 	return kv_ceil_div(cells, CELL_PADDING) * CELL_PADDING;
 }
 
+uint64_t kv_llama_state_bytes(const struct kv_model *m)
+{
+	struct kv_state_elements state = kv_model_state(m, 1);
+
+	return STATE_BYTES * (state.convolution + state.state);
+}
+
 uint64_t kv_llama_cache_bytes(const struct kv_budget_question *q, uint64_t tokens, uint64_t slots)
 {
 	const struct kv_model *m = q->model;
-	struct kv_state_elements state = kv_model_state(m, 1);
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < m->layers; i++) {
@@ -40,7 +46,7 @@ uint64_t kv_llama_cache_bytes(const struct kv_budget_question *q, uint64_t token
 			bytes += cells * (kv_cache_row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->head_dim)
 			                  + kv_cache_row_bytes(q->layout.cache, m, (uint64_t)l->kv_heads * l->v_head_dim));
 	}
-	return bytes + slots * STATE_BYTES * (state.convolution + state.state);
+	return bytes + slots * kv_llama_state_bytes(m);
 }
 
 /* Largest n in 0..limit for which fits(n) holds; it holds for all smaller ones. */

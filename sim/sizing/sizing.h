@@ -60,6 +60,9 @@ uint64_t kv_size_in_flight(const struct kv_size_question *question);
  * pad(min(tokens, window x slots + micro-batch), 256) in all, recurrent ones 4-byte states a slot. */
 uint64_t kv_llama_cache_bytes(const struct kv_budget_question *question, uint64_t tokens, uint64_t slots);
 
+/* llama.cpp: states of one slot, all layers. */
+uint64_t kv_llama_state_bytes(const struct kv_model *model);
+
 /* A single change of settings that might make it start, with what it would give. */
 struct kv_size_change {
 	char what[96];                 /* "--kv-cache-dtype fp8" */

@@ -47,4 +47,37 @@ expect_line 'latents of 1,152 bytes and indexer keys of 132, in 61 layers and bl
 expect_line 'no other block is varied that it does not take' 0 '*--block-size 64'
 run size --model sparse.json --kv-cache-memory-bytes 1GiB --block-size 16
 expect_line 'blocks of 16 are refused for it' 64 'takes multiples of 64 for sparse.json'
+
+# Three windowed layers of 8 KV heads with keys of 192 and values of 128 elements, one full of 4 heads; 2 ranks.
+cat >"$scratch/mimo.json" <<END
+{"model_type": "mimo_v2_flash", "num_hidden_layers": 4, "hidden_size": 4096, "num_attention_heads": 64, "head_dim": 192,
+ "v_head_dim": 128, "num_key_value_heads": 4, "swa_num_attention_heads": 64, "swa_num_key_value_heads": 8, "swa_head_dim": 192,
+ "swa_v_head_dim": 128, "hybrid_layer_pattern": [0, 1, 1, 1], "sliding_window": 128, "intermediate_size": 16384,
+ "vocab_size": 152576, "max_position_embeddings": 8192, "tie_word_embeddings": false, "torch_dtype": "bfloat16"}
+END
+run size --model mimo.json --gpu-memory 24GiB -tp 2 --explain
+expect_line 'a formula of layers that differ has a term for each shape' 0 \
+	'  1 layers x 2 KV heads x (192 K + 128 V) dimensions x 1 positions x 1 sequences x 2 bytes'
+expect_line 'of them the windowed ones' 0 \
+	'  + 3 layers x 4 KV heads x (192 K + 128 V) dimensions x 1 positions x 1 sequences x 2 bytes'
+expect_line 'and their sum' 0 '= 8960 bytes (8.75 KiB) on a rank'
+
+run size --model llama-3.1-8b --gpu-memory 80GiB --kv-cache-dtype int8_per_token_head --explain
+expect_line 'a formula with scales: 4 bytes for keys and for values of 8 heads in 32 layers' 0 \
+	'  + 2048 bytes of scales x 1 positions x 1 sequences'
+expect_line 'which are in the result' 0 '= 67584 bytes (66.00 KiB) on a rank'
+
+run size --model llama-3.1-8b --gpu-memory 80GiB -pp 2 --explain
+expect_line 'a pipeline stage has its own layers' 0 '2 (K and V) x 16 layers x 8 KV heads x 128 dimensions x 1 positions'
+
+# llama.cpp: 3 states of (2 x 16 x 128 + 32 x 128) x 3 + 32 x 128 x 128 elements of 4 bytes.
+cat >"$scratch/next.json" <<END
+{"model_type": "qwen3_next", "num_hidden_layers": 4, "hidden_size": 2048, "num_attention_heads": 16, "head_dim": 256,
+ "num_key_value_heads": 2, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128,
+ "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "intermediate_size": 5632, "vocab_size": 151936,
+ "max_position_embeddings": 8192, "tie_word_embeddings": false, "torch_dtype": "bfloat16"}
+END
+run size --model next.json --gpu-memory 24GiB --engine llama.cpp-2026-08 --explain
+expect_line "llama.cpp's states have 4 bytes an element" 0 'Recurrent state a sequence         6586368 bytes'
+expect_line 'and it has no blocks to speak of' 0 'Cells are set aside for all slots at start-up'
 finish
