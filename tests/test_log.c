@@ -338,6 +338,20 @@ static const struct {
 	 "non_torch_memory takes 2.15GiB; PyTorch activation peak memory takes 1.35GiB; the rest of the memory reserved for KV Cache is "
 	 "3.58GiB.\n# cuda blocks: 5302, # CPU blocks: 7767\nMaximum concurrency for 8192 tokens per request: 10.36x\nDumping input data for "
 	 "V1 LLM engine (v0.8.3) with config: model='m'\n", "deepseek-v2", NULL, 0, 2, 3, 0, "5302 blocks x 552960 bytes"},
+	/* gpt-oss-20b over four devices, 256 cells = 128 + 128; the same with four slots that share cells, and with two of their own */
+	{"llama_context: n_ctx         = 8192\nllama_context: n_ubatch      = 128\nprint_info: n_swa            = 128\nllama_kv_cache:       "
+	 "HTP1 KV buffer size =    25.50 MiB\nllama_kv_cache:       HTP3 KV buffer size =    25.50 MiB\nllama_kv_cache:       HTP0 KV buffer "
+	 "size =    25.50 MiB\nllama_kv_cache:       HTP2 KV buffer size =    25.50 MiB\nllama_kv_cache: size =  102.00 MiB (  8192 cells,  12 "
+	 "layers,  1/1 seqs), K (q8_0):   51.00 MiB, V (q8_0):   51.00 MiB\nllama_kv_cache:       HTP1 KV buffer size =     0.80 MiB\n"
+	 "llama_kv_cache:       HTP3 KV buffer size =     0.53 MiB\nllama_kv_cache:       HTP0 KV buffer size =     1.06 MiB\nllama_kv_cache:       "
+	 "HTP2 KV buffer size =     0.80 MiB\nllama_kv_cache: size =    3.19 MiB (   256 cells,  12 layers,  1/1 seqs), K (q8_0):    1.59 MiB, V "
+	 "(q8_0):    1.59 MiB\n", "gpt-oss-20b", NULL, 0, 6, 0, 0, "windowed cells"},
+	{"llama_context: n_ctx = 65536\nllama_context: n_ubatch = 512\nprint_info: n_swa = 128\nllama_kv_cache: size = 2304.00 MiB (65536 cells, "
+	 "18 layers, 4/1 seqs), K (f16): 1152.00 MiB, V (f16): 1152.00 MiB\nllama_kv_cache: size =   36.00 MiB ( 1024 cells, 18 layers, 4/1 "
+	 "seqs), K (f16): 18.00 MiB, V (f16): 18.00 MiB\n", "gpt-oss-120b", NULL, 0, 5, 0, 0, "windowed cells"},
+	{"llama_context: n_ctx = 16384\nllama_context: n_ubatch = 512\nprint_info: n_swa = 128\nllama_kv_cache: size = 384.00 MiB (8192 cells, 12 "
+	 "layers, 2/2 seqs), K (f16): 192.00 MiB, V (f16): 192.00 MiB\nllama_kv_cache: size = 36.00 MiB (768 cells, 12 layers, 2/2 seqs), K "
+	 "(f16): 18.00 MiB, V (f16): 18.00 MiB\n", "gpt-oss-20b", NULL, 0, 5, 0, 0, "windowed cells"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

@@ -15,6 +15,7 @@
 #define GIB 0x1p30
 #define MARGIN_GIB (150.0 / 1024)   /* what vLLM's suggestions keep back */
 #define SWAP_GIB 4.0                /* vLLM's default until V1 */
+#define CELL_PADDING 256            /* of llama.cpp */
 #define WINDOW_PAGE 256             /* SGLang's largest usual page */
 #define RANKS_APART 1.1             /* pools of ranks that start together */
 #define HYBRID_MOST 12              /* the two meanings of "KV cache size" are up to ten times apart */
@@ -557,16 +558,17 @@ double kv_checker_type_bytes(const char *type)
 	return f->bits / 8.0 + (f->scale_group ? f->scale_bits / 8.0 / f->scale_group : 0);
 }
 
-/* Windowed cells: pad(min(context, window x slots + micro-batch), 256). */
+/* Windowed cells: pad(min(context, window x slots + micro-batch), 256); slots with cells of their own have one window each. */
 static void check_window_cells(struct kv_checker *c, const struct kv_log_cache *cache)
 {
 	const struct kv_log_value *window = kv_log_get(c->log, KV_FACT_WINDOW), *batch = kv_log_get(c->log, KV_FACT_MICRO_BATCH);
 	const struct kv_log_value *context = kv_log_get(c->log, KV_FACT_CONTEXT);
-	double cells;
+	double all = cache->cells * cache->streams, cells;
 
-	if (!window || !batch || !context || cache->cells == context->number)
+	if (!window || window->number < 1 || !batch || !context
+	    || (all >= context->number && all < context->number + CELL_PADDING * cache->streams))
 		return;
-	cells = 256 * ceil(fmin(context->number, window->number * cache->seqs + batch->number) / 256);
+	cells = CELL_PADDING * ceil(fmin(context->number, window->number * cache->seqs / cache->streams + batch->number) / CELL_PADDING);
 	kv_checker_compare(c, KV_FACT_WINDOW, &(struct kv_log_value){.number = cache->cells, .line = cache->size.line},
 	                   kv_span_exactly(cells), "windowed cells: pad(min(context, window x slots + micro-batch), 256)");
 }
