@@ -352,6 +352,13 @@ static const struct {
 	{"llama_context: n_ctx = 16384\nllama_context: n_ubatch = 512\nprint_info: n_swa = 128\nllama_kv_cache: size = 384.00 MiB (8192 cells, 12 "
 	 "layers, 2/2 seqs), K (f16): 192.00 MiB, V (f16): 192.00 MiB\nllama_kv_cache: size = 36.00 MiB (768 cells, 12 layers, 2/2 seqs), K "
 	 "(f16): 18.00 MiB, V (f16): 18.00 MiB\n", "gpt-oss-20b", NULL, 0, 5, 0, 0, "windowed cells"},
+	/* where all ranks tell their memory, none has less; one rank does not have two; 7 tokens more are no whole blocks */
+	{"(Worker_TP0 pid=1) Available KV cache memory: 8.11 GiB\n(Worker_TP1 pid=2) Available KV cache memory: 8.12 GiB\n(Worker_TP2 "
+	 "pid=3) Available KV cache memory: 8.12 GiB\n(Worker_TP3 pid=4) Available KV cache memory: 8.12 GiB\nGPU KV cache size: 178,880 "
+	 "tokens\n", "qwen3-235b-a22b", NULL, 4, 0, 0, 1, "no rule that is known"},
+	{"LLM engine (v0.26.0) with config: tensor_parallel_size=1,\nAvailable KV cache memory: 6.51 GiB\nCurrent kv cache memory in use is "
+	 "6.56 GiB.\nGPU KV cache size: 42,656 tokens\n", "qwen3-14b", NULL, 0, 2, 0, 1, "contradicts itself"},
+	{"Available KV cache memory: 11.57 GiB\nGPU KV cache size: 75,831 tokens\n", "qwen3-14b", NULL, 0, 0, 0, 1, "no rule that is known"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: 4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
 	{"GPU KV cache size: 100 tokens\nMaximum concurrency for 50 tokens per request: 1.00x\n", NULL, NULL, 0, 0, 0, 1,

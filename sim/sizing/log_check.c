@@ -103,14 +103,15 @@ static bool have(const struct kv_checker *c, enum kv_fact fact, struct kv_span *
 
 /* --- the log against itself ------------------------------------------------------------------------------------------- */
 
-/* The same rank's value before the i-th, where it is another; NULL if none is. */
+/* The same rank's value before the i-th, where it is another; NULL if none is. What an engine refuses with may be less than what
+ * it had before graphs. */
 static const struct kv_log_value *contradicted(const struct kv_log *log, enum kv_fact fact, size_t i)
 {
 	const struct kv_log_value *value = log->value[fact];
 
-	for (size_t j = i; j > 0; j--)
+	for (size_t j = i; j > 0 && !kv_log_on_line(log, KV_FACT_NEEDED, value[i].line); j--)
 		if (strcmp(value[j - 1].rank, value[i].rank) == 0)
-			return value[j - 1].number != value[i].number ? &value[j - 1] : NULL;
+			return kv_span_meets(kv_span_of(&value[j - 1]), kv_span_of(&value[i])) ? NULL : &value[j - 1];
 	return NULL;
 }
 
@@ -123,18 +124,26 @@ static size_t contradictions(const struct kv_log *log, enum kv_fact fact)
 	return count;
 }
 
-/* Lines that do not name their rank and lie close together are those of several: vLLM until 0.10 has one a rank. */
-static bool looks_like_ranks(const struct kv_log *log, enum kv_fact fact)
+static bool is_one_rank(const struct kv_checker *c)
 {
-	const struct kv_log_value *least = kv_log_smallest(log, fact), *most = kv_log_largest(log, fact);
+	const struct kv_log_value *tp = kv_log_get(c->log, KV_FACT_TENSOR_PARALLEL), *pp = kv_log_get(c->log, KV_FACT_PIPELINE_PARALLEL);
+	double ranks = c->given->tensor_parallel ? c->given->tensor_parallel : tp ? tp->number : 0;
 
-	return !*least->rank && !*most->rank && most->number <= RANKS_APART * least->number;
+	return ranks == 1 && (!pp || pp->number <= 1);
+}
+
+/* Lines that do not name their rank and lie close together are those of several: vLLM until 0.10 has one a rank. */
+static bool looks_like_ranks(const struct kv_checker *c, enum kv_fact fact)
+{
+	const struct kv_log_value *least = kv_log_smallest(c->log, fact), *most = kv_log_largest(c->log, fact);
+
+	return !*least->rank && !*most->rank && most->number <= RANKS_APART * least->number && !is_one_rank(c);
 }
 
 /* One rank cannot print two values of these. SGLang has pools of several sizes, TensorRT-LLM profiles with a first one. */
 static void check_contradictions(struct kv_checker *c)
 {
-	static const enum kv_fact once[] = {KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS, KV_FACT_BLOCK_SIZE};
+	static const enum kv_fact once[] = {KV_FACT_KV, KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS, KV_FACT_BLOCK_SIZE};
 
 	if (c->log->engine != KV_LOG_VLLM)
 		return;
@@ -143,7 +152,7 @@ static void check_contradictions(struct kv_checker *c)
 
 		if (!contradictions(c->log, once[f]))
 			continue;
-		if (looks_like_ranks(c->log, once[f])) {
+		if (looks_like_ranks(c, once[f])) {
 			kv_checker_add(c, once[f], most, least->number, KV_CHECK_EXPLAINED, "every rank has its own line (%zu of them), and the "
 			               "smallest counts: that of line %u", c->log->count[once[f]], least->line);
 			continue;

@@ -12,6 +12,8 @@
 #include "sim/sizing/memory_budget.h"
 
 #define GIB 0x1p30
+#define CLOSE 0.05  /* memory of ranks that start together lies within it; of those before V1 within the other */
+#define APART 0.3
 
 enum { SPECULATIVE_MAX = 8, CANDIDATES_MAX = 20000, RANKS_MAX = 1024 };
 
@@ -27,7 +29,7 @@ struct evidence {
 	uint32_t context_ranks;      /* ranks that share the tokens of a sequence */
 	uint64_t batched_tokens;     /* 0 = not said; likewise */
 	uint64_t state_block;        /* the attention block beside recurrent state */
-	bool several_ranks;
+	double most_below;           /* another rank may have this share less memory */
 };
 
 /* One way to read it. */
@@ -247,7 +249,7 @@ static void try_other_blocks(struct search *s)
 		uint32_t size;
 		const char *why;
 	} sizes[] = {
-		{1, "blocks of 1 token, as SGLang and llama.cpp have"}, {32, "blocks of 32 tokens"},
+		{32, "blocks of 32 tokens"},
 		{64, "blocks of 64 tokens: another backend's block size"}, {128, "blocks of 128 tokens: another backend's block size"},
 		{256, "blocks of 256 tokens, as TPU backends have"},
 	};
@@ -413,17 +415,13 @@ static void try_stages(struct search *s, double fewest)
 		s->evidence = all;
 }
 
-/* Pools of ranks that start together; and where one of them has lent memory to others. */
-#define CLOSE 0.05
-#define APART 0.3
-
 static void search_readings(struct search *s)
 {
-	bool ranks = s->evidence.has_kv && s->evidence.several_ranks;
+	double below = s->evidence.has_kv ? s->evidence.most_below : 0;
 
 	try_stages(s, 0);
 	try_states(s, &s->options, NULL, 0);
-	if (ranks) {
+	if (below > 0) {
 		try_stages(s, CLOSE);
 		try_states(s, &s->options, NULL, CLOSE);
 	}
@@ -437,9 +435,9 @@ static void search_readings(struct search *s)
 	try_decimal_memory(s);
 	try_drafter_layer(s, NULL, "a drafter's layer (EAGLE, MTP) shares the pool");
 	try_drafter_layer(s, "fp8", "the KV cache is fp8, and a drafter's layer (EAGLE, MTP) shares it");
-	if (ranks) {
-		try_stages(s, APART);
-		try_states(s, &s->options, NULL, APART);
+	if (below > CLOSE) {
+		try_stages(s, below);
+		try_states(s, &s->options, NULL, below);
 	}
 }
 
@@ -663,12 +661,34 @@ uint32_t kv_checker_pipeline_parallel(const struct kv_checker *c)
 	return (uint32_t)kv_min(stages, c->given->model->layers);
 }
 
-static bool names_several_ranks(const struct kv_log *log)
+static bool rank_spoke_before(const struct kv_log *log, size_t i)
 {
-	for (size_t i = 1; i < log->count[KV_FACT_KV]; i++)
-		if (strcmp(log->value[KV_FACT_KV][i].rank, log->value[KV_FACT_KV][0].rank))
+	for (size_t j = 0; j < i; j++)
+		if (!strcmp(log->value[KV_FACT_KV][j].rank, log->value[KV_FACT_KV][i].rank))
 			return true;
 	return false;
+}
+
+/* Ranks that print their KV memory. */
+static size_t ranks_with_memory(const struct kv_log *log)
+{
+	size_t ranks = 0;
+
+	for (size_t i = 0; i < log->count[KV_FACT_KV]; i++)
+		ranks += !rank_spoke_before(log, i);
+	return ranks;
+}
+
+/* Where all of them do, no other can have less. Until V1 the first rank's memory may be far from the others'. */
+static double most_below(const struct search *s)
+{
+	const struct kv_log *log = s->checker->log;
+	size_t ranks = (size_t)s->options.tensor_parallel * kv_checker_pipeline_parallel(s->checker), speak = ranks_with_memory(log);
+	bool before_v1 = kv_log_get(log, KV_FACT_CPU_BLOCKS) || (kv_log_get(log, KV_FACT_STORABLE) && !kv_log_get(log, KV_FACT_NEEDED));
+
+	if (speak == ranks || (speak < 2 && ranks < 2))
+		return 0;
+	return before_v1 ? APART : CLOSE;
 }
 
 /* Several ranks print their own KV memory: the pool's is the smallest. */
@@ -698,8 +718,7 @@ static void gather(struct search *s)
 	e->batched_tokens = kv_checker_number(log, KV_FACT_BATCHED_TOKENS, 0, 0);
 	if (s->checker->given->model->recurrent.conv_kernel)
 		e->state_block = kv_checker_number(log, KV_FACT_BLOCK_SIZE, 0, 0);
-	e->several_ranks = names_several_ranks(log) || s->options.tensor_parallel > 1
-	                   || kv_checker_pipeline_parallel(s->checker) > 1;
+	e->most_below = most_below(s);
 }
 
 const struct kv_cache_format *kv_checker_cache(const struct kv_checker *c)
