@@ -25,6 +25,7 @@ kvsim_SOURCES = \
 	%D%/cli/size_drafter.c \
 	%D%/cli/size_explain.c \
 	%D%/cli/size_json.c \
+	%D%/cli/size_remedies.c \
 	%D%/cli/size_sensitivity.c \
 	%D%/cli/size_text.c \
 	%D%/cli/size_trace.c \

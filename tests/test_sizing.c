@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/deploy/deployment.h"
+#include "sim/sizing/remedies.h"
 #include "sim/sizing/sizing.h"
 #include "tests/support.h"
 
@@ -130,18 +131,54 @@ END_TEST
 START_TEST(every_remedy_makes_it_start)
 {
 	struct kv_size_question q = plan("model=llama-3.1-8b hardware=rtx-4090", 0);
-	struct kv_size_change changes[KV_SIZE_CHANGES];
-	uint32_t count = kv_size_remedies(&q, changes);
+	struct kv_size_goal start = {.replicas = 1};
+	struct kv_size_remedies found;
 
+	kv_size_find_remedies(&q, &start, &found);
 	ck_assert(!answer(&q).starts);
-	ck_assert_uint_ge(count, 2);
-	for (uint32_t i = 0; i < count; i++)
-		ck_assert_msg(changes[i].answer.starts, "%s", changes[i].what);
+	ck_assert_uint_ge(found.count, 2);
+	ck_assert_uint_ge(found.tried, found.count);
+	for (uint32_t i = 0; i < found.count; i++)
+		ck_assert_msg(found.change[i].answer.starts, "%s", found.change[i].flags);
 	q.max_model_len = answer(&q).largest_max_model_len;
 	ck_assert(answer(&q).starts);
-	ck_assert_uint_eq(kv_size_remedies(&q, changes), 0);
+	kv_size_find_remedies(&q, &start, &found);
+	ck_assert_uint_eq(found.count + found.tried, 0);
 	q.max_model_len += 16;
 	ck_assert(!answer(&q).starts);
+}
+END_TEST
+
+static uint64_t held_with(const struct kv_size_remedies *found, const char *flags)
+{
+	for (uint32_t i = 0; i < found->count; i++)
+		if (strcmp(found->change[i].flags, flags) == 0)
+			return found->change[i].at_once;
+	return 0;
+}
+
+/* 3 GiB are 1,536 blocks of 2 MiB, 3,072 tokens take 192: seven beside the null block. With half the bytes a block (fp8, or
+ * half of the heads or layers a rank) fifteen fit, on two replicas fourteen. */
+START_TEST(remedies_hold_the_requests_that_are_wanted)
+{
+	struct kv_size_question q = plan("model=llama-3.1-8b engine.kv_cache_memory_bytes=3GiB engine.max_model_len=4096", 0);
+	struct kv_size_goal nine = {.length = 3072, .sequences = 9, .replicas = 1};
+	struct kv_size_remedies found;
+
+	kv_size_find_remedies(&q, &nine, &found);
+	ck_assert_uint_eq(held_with(&found, "--kv-cache-dtype fp8"), 15);
+	ck_assert_uint_eq(held_with(&found, "--tensor-parallel-size 2"), 15);
+	ck_assert_uint_eq(held_with(&found, "--pipeline-parallel-size 2"), 15);
+	ck_assert_uint_eq(held_with(&found, "--data-parallel-size 2"), 14);
+	ck_assert_uint_eq(found.count, 4);
+	nine.sequences = 7;
+	kv_size_find_remedies(&q, &nine, &found);
+	ck_assert_uint_eq(found.count, 0);
+	q.budget.max_num_seqs = 4;
+	kv_size_find_remedies(&q, &nine, &found);
+	ck_assert_uint_eq(held_with(&found, "--max-num-seqs 7"), 7);
+	ck_assert_uint_eq(held_with(&found, "--data-parallel-size 2"), 8);
+	ck_assert_uint_eq(found.count, 2);
 }
 END_TEST
 
@@ -351,6 +388,7 @@ int main(void)
 	tcase_add_loop_test(tc, weights_are_those_that_engines_load_within_two_percent, 0, sizeof loaded / sizeof *loaded);
 	tcase_add_test(tc, tokens_have_two_meanings_by_release);
 	tcase_add_test(tc, every_remedy_makes_it_start);
+	tcase_add_test(tc, remedies_hold_the_requests_that_are_wanted);
 	tcase_add_test(tc, llama_cpp_holds_cells_and_states);
 	tcase_add_test(tc, llama_cpp_pads_windowed_cells);
 	tcase_add_test(tc, tensorrt_llm_takes_a_share_of_what_is_free_and_rounds_up);

@@ -317,14 +317,22 @@ static int print(const struct kv_size_report *report, struct kv_error *err)
 	return failed;
 }
 
+bool kv_size_knows_memory(const struct kv_size_report *report, const struct kv_hardware *hardware)
+{
+	const struct kv_scenario *s = &report->scenario;
+
+	return report->arguments.gpu_memory || s->engine.kv_cache_memory_bytes || s->engine.num_gpu_blocks_override ||
+	       (hardware != NULL && kv_hardware_device_memory(hardware) != 0);
+}
+
 /* Defaults depend on the memory, so that it is asked for before anything else. */
 static int check_memory(const struct kv_size_report *report, struct kv_error *err)
 {
 	const struct kv_scenario *s = &report->scenario;
-	bool known = report->arguments.gpu_memory || s->engine.kv_cache_memory_bytes || s->engine.num_gpu_blocks_override;
 	struct kv_hardware *hardware;
+	bool known;
 
-	if (known || s->model == NULL)
+	if (s->model == NULL || kv_size_knows_memory(report, NULL))
 		return 0;
 	if (s->hardware == NULL)
 		return kv_fail(err, KV_EXIT_USAGE,
@@ -333,7 +341,7 @@ static int check_memory(const struct kv_size_report *report, struct kv_error *er
 	hardware = kv_hardware_load(s->hardware, err);
 	if (hardware == NULL)
 		return kv_scenario_fail_in(s, "hardware", err);
-	known = kv_hardware_device_memory(hardware) != 0;
+	known = kv_size_knows_memory(report, hardware);
 	kv_hardware_free(hardware);
 	return known ? 0 : kv_fail(err, KV_EXIT_USAGE, "the memory of %s is not known: give --gpu-memory, "
 	                           "--kv-cache-memory-bytes or --num-gpu-blocks-override", s->hardware);

@@ -10,6 +10,7 @@
 #include "results/output_file.h"
 #include "sim/cli/options.h"
 #include "sim/deploy/deployment.h"
+#include "sim/sizing/remedies.h"
 #include "sim/sizing/sizing.h"
 
 int kv_cli_size(int argc, char **argv);
@@ -58,6 +59,19 @@ void kv_size_report_fini(struct kv_size_report *report);
 
 /* --hardware A,B,C: one row a card; asked is what the arguments came to, unanswered. */
 int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, struct kv_error *err);
+
+/* What would make it start and hold so many requests of --length (0 = only start). */
+void kv_size_report_remedies(const struct kv_size_report *report, uint64_t sequences, struct kv_size_remedies *remedies);
+
+/* A line a change, to be copied: what stands before the flags in so many columns, the flags, a comment of the shell. */
+void kv_size_print_remedies(struct kv_output *out, const struct kv_size_report *report, const char *before, int width,
+                            const struct kv_size_remedies *remedies);
+void kv_size_print_attempts(struct kv_output *out, const struct kv_size_remedies *remedies);
+json_t *kv_size_remedies_json(const struct kv_size_remedies *remedies);
+json_t *kv_size_attempts_json(const struct kv_size_remedies *remedies);
+
+/* Can the memory be known: from the card, or from options in its place? */
+bool kv_size_knows_memory(const struct kv_size_report *report, const struct kv_hardware *hardware);
 
 void kv_size_print_notes(struct kv_output *out, const struct kv_remarks *notes);
 json_t *kv_size_notes_json(const struct kv_remarks *notes);

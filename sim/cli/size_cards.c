@@ -9,111 +9,70 @@
 #include <unistd.h>
 
 #include "sim/base/memory.h"
-#include "sim/base/units.h"
 
 #define GIB 0x1p30
 
-enum { CARD_NAME = 64, CHANGE_TEXT = 160, RANKS_MAX = 16 };
+enum { CARD_NAME = 64 };
 
 /* The answer for one card. */
 struct card {
 	char name[CARD_NAME];
+	bool known;                /* its memory: all that follows is of cards whose memory is known */
+	bool starts, suffices;
 	uint64_t gpus, memory, users;
 	int64_t kv_bytes;
-	bool starts, suffices;
-	char change[CHANGE_TEXT];  /* what would make it suffice; "" = it does, or nothing that was tried */
+	struct kv_size_remedies remedies;  /* none where it suffices */
+	struct kv_size_report report;
 };
-
-static uint64_t users_at(const struct kv_size_report *r, const struct kv_size_question *q,
-                         const struct kv_size_answer *a)
-{
-	return a->starts ? kv_size_requests_at_once(q, a, kv_size_report_length(r), r->arguments.data_parallel) : 0;
-}
 
 static uint64_t users_wanted(const struct kv_size_report *r)
 {
 	return r->arguments.sequences ? r->arguments.sequences : 1;
 }
 
-static bool suffices(const struct kv_size_report *r, const struct kv_size_question *q, uint64_t *users)
+static void judge(struct card *card)
 {
-	struct kv_size_answer answer;
-	struct kv_error ignored;
-
-	if (kv_size(q, &answer, &ignored) != 0)
-		return false;
-	*users = users_at(r, q, &answer);
-	return *users >= users_wanted(r);
-}
-
-static void add_change(struct card *card, const char *what, uint64_t users)
-{
-	size_t used = strlen(card->change);
-
-	snprintf(card->change + used, sizeof card->change - used, "%s%s (%" PRIu64 ")", used ? ", or " : "", what,
-	         users);
-}
-
-static void try_narrow_cache(const struct kv_size_report *r, struct card *card)
-{
-	struct kv_size_question q = r->question;
-	struct kv_error ignored;
-	uint64_t users;
-
-	if (q.budget.layout.cache->bits)
-		return;
-	q.budget.layout.cache = kv_cache_format_find("fp8", &ignored);
-	if (suffices(r, &q, &users))
-		add_change(card, "--kv-cache-dtype fp8, accuracy to be measured", users);
-}
-
-static void try_more_ranks(const struct kv_size_report *r, struct card *card)
-{
-	struct kv_size_question q = r->question;
-	uint32_t *tp = &q.budget.layout.tensor_parallel;
-	char what[32];
-	uint64_t users;
-
-	while ((*tp *= 2) <= RANKS_MAX) {
-		snprintf(what, sizeof what, "-tp %u", *tp);
-		if (suffices(r, &q, &users)) {
-			add_change(card, what, users);
-			return;
-		}
-	}
-}
-
-static void judge(const struct kv_size_report *r, struct card *card)
-{
+	const struct kv_size_report *r = &card->report;
 	const struct kv_budget_question *b = &r->question.budget;
+	uint64_t replicas = r->arguments.data_parallel;
 
-	card->gpus = (uint64_t)b->layout.tensor_parallel * b->pipeline_parallel * r->arguments.data_parallel;
+	card->gpus = (uint64_t)b->layout.tensor_parallel * b->pipeline_parallel * replicas;
 	card->memory = b->device_bytes;
 	card->kv_bytes = r->answer.budget.kv_bytes;
 	card->starts = r->answer.starts;
-	card->users = users_at(r, &r->question, &r->answer);
+	card->users = card->starts ? kv_size_requests_at_once(&r->question, &r->answer, kv_size_report_length(r), replicas)
+	                           : 0;
 	card->suffices = card->users >= users_wanted(r);
-	if (card->suffices)
-		return;
-	try_more_ranks(r, card);
-	try_narrow_cache(r, card);
+	kv_size_report_remedies(r, users_wanted(r), &card->remedies);
+}
+
+/* A card without a known memory has a row that says so. */
+static int look_up(struct card *card, struct kv_error *err)
+{
+	struct kv_hardware *hardware = kv_hardware_load(card->name, err);
+
+	if (hardware == NULL)
+		return kv_fail_in(err, "--hardware");
+	card->known = kv_size_knows_memory(&card->report, hardware);
+	kv_hardware_free(hardware);
+	return 0;
 }
 
 static int answer_card(struct card *card, int argc, char **argv, struct kv_remarks *notes, struct kv_error *err)
 {
-	struct kv_size_report report = { 0 };
-	int failed;
+	struct kv_size_report *report = &card->report;
 
-	kv_scenario_init(&report.scenario);
-	failed = kv_size_read_arguments(&report, argc, argv, err) ||
-	         kv_scenario_set(&report.scenario, "hardware", card->name, KV_BY_FLAG, "--hardware", err) ||
-	         kv_size_report_answer(&report, err);
-	if (!failed) {
-		judge(&report, card);
-		kv_remarks_merge(notes, &report.deployment.warnings);
-	}
-	kv_size_report_fini(&report);
-	return failed ? -1 : 0;
+	if (kv_size_read_arguments(report, argc, argv, err) ||
+	    kv_scenario_set(&report->scenario, "hardware", card->name, KV_BY_FLAG, "--hardware", err) ||
+	    look_up(card, err))
+		return -1;
+	if (!card->known)
+		return 0;
+	if (kv_size_report_answer(report, err))
+		return -1;
+	judge(card);
+	kv_remarks_merge(notes, &report->deployment.warnings);
+	return 0;
 }
 
 static int check(const struct kv_size_report *asked, struct kv_error *err)
@@ -141,6 +100,53 @@ static int next_name(const char **list, const char *whole, struct card *card, st
 	return 0;
 }
 
+static void print_row(struct kv_output *out, const struct card *c)
+{
+	if (!c->known)
+		kv_output_printf(out, "%-20s memory not known: ask for it alone, with --gpu-memory\n",
+		                 c->name);
+	else
+		kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s\n", c->name, c->gpus,
+		                 (double)c->memory / GIB, (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users,
+		                 c->suffices ? "yes" : "no");
+}
+
+static int widest_option(const struct card *cards, size_t count)
+{
+	size_t widest = 0;
+
+	for (size_t i = 0; i < count; i++)
+		widest = strlen(cards[i].name) > widest ? strlen(cards[i].name) : widest;
+	return (int)(strlen("--hardware  ") + widest);
+}
+
+static void print_card_changes(struct kv_output *out, const struct card *c, int width)
+{
+	char option[CARD_NAME + 16];
+
+	snprintf(option, sizeof option, "--hardware %s", c->name);
+	kv_size_print_remedies(out, &c->report, option, width, &c->remedies);
+	if (c->remedies.count == 0)
+		kv_output_printf(out, "  %-*s# nothing that was tried\n", width, option);
+}
+
+/* The same is tried on every card that does not suffice. */
+static void print_changes(struct kv_output *out, const struct card *cards, size_t count)
+{
+	const struct card *tried_on = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!cards[i].known || cards[i].suffices)
+			continue;
+		if (tried_on == NULL)
+			kv_output_text(out, "\nAny one of these would do:\n");
+		tried_on = &cards[i];
+		print_card_changes(out, &cards[i], widest_option(cards, count));
+	}
+	if (tried_on != NULL)
+		kv_size_print_attempts(out, &tried_on->remedies);
+}
+
 static void print_table(struct kv_output *out, const struct kv_size_report *asked, const struct card *cards,
                         size_t count)
 {
@@ -149,20 +155,26 @@ static void print_table(struct kv_output *out, const struct kv_size_report *aske
 	if (asked->arguments.length)
 		snprintf(heading, sizeof heading, "users at %" PRIu64, asked->arguments.length);
 	kv_output_printf(out, "%-20s %4s %8s %9s %7s %16s  %s\n", "card", "GPUs", "GiB", "KV GiB", "starts", heading,
-	                 "what would do (users then)");
-	for (size_t i = 0; i < count; i++) {
-		const struct card *c = &cards[i];
-		const char *change = c->suffices ? "enough" : c->change[0] ? c->change : "nothing that was tried";
-
-		kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s\n", c->name, c->gpus,
-		                 (double)c->memory / GIB, (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users,
-		                 change);
-	}
+	                 "enough");
+	for (size_t i = 0; i < count; i++)
+		print_row(out, &cards[i]);
+	print_changes(out, cards, count);
 	kv_output_printf(
 		out,
-		"\nGiB and KV GiB are of one GPU. Users%s whose blocks the pool holds to their full length, the null block left out; "
-		"%" PRIu64 " wanted.\n",
+		"\nGiB and KV GiB are of one GPU. Users%s that run at once: their blocks are held to their full length, the null "
+		"block left out, and max_num_seqs lets them run; %" PRIu64 " wanted.\n",
 		asked->arguments.length ? "" : " of max_model_len", users_wanted(asked));
+}
+
+static json_t *card_json(const struct card *c)
+{
+	if (!c->known)
+		return json_pack("{ss sb}", "hardware", c->name, "memory_known", 0);
+	return json_pack("{ss sb sI sI sI sb sI sb so so}", "hardware", c->name, "memory_known", 1, "gpus",
+	                 (json_int_t)c->gpus, "memory_bytes", (json_int_t)c->memory, "kv_cache_bytes",
+	                 (json_int_t)c->kv_bytes, "starts", c->starts, "users", (json_int_t)c->users, "enough",
+	                 c->suffices, "would_do", kv_size_remedies_json(&c->remedies), "tried",
+	                 kv_size_attempts_json(&c->remedies));
 }
 
 static json_t *table_json(const struct kv_size_report *asked, const struct card *cards, size_t count,
@@ -171,12 +183,7 @@ static json_t *table_json(const struct kv_size_report *asked, const struct card 
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(rows,
-		                      json_pack("{ss sI sI sI sb sI sb ss}", "hardware", cards[i].name, "gpus",
-		                                (json_int_t)cards[i].gpus, "memory_bytes", (json_int_t)cards[i].memory,
-		                                "kv_cache_bytes", (json_int_t)cards[i].kv_bytes, "starts",
-		                                cards[i].starts, "users", (json_int_t)cards[i].users, "enough",
-		                                cards[i].suffices, "change", cards[i].change));
+		json_array_append_new(rows, card_json(&cards[i]));
 	return json_pack("{sI so so}", "users_wanted", (json_int_t)users_wanted(asked), "cards", rows, "notes",
 	                 kv_size_notes_json(notes));
 }
@@ -198,24 +205,35 @@ static int print(const struct kv_size_report *asked, const struct card *cards, s
 	return failed;
 }
 
+static size_t count_names(const char *list)
+{
+	size_t count = 1;
+
+	for (; *list != '\0'; list++)
+		count += *list == ',';
+	return count;
+}
+
 int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, struct kv_error *err)
 {
 	const char *list = asked->scenario.hardware;
-	struct card *cards = NULL;
+	size_t count = count_names(list), answered = 0;
+	struct card *cards = kv_calloc(count, sizeof *cards);
 	struct kv_remarks notes = { 0 };
-	size_t count = 0, capacity = 0;
 	int failed = check(asked, err);
 
-	while (!failed) {
-		cards = kv_grow(cards, &capacity, count + 1, sizeof *cards);
-		failed = next_name(&list, asked->scenario.hardware, &cards[count], err) ||
-		         answer_card(&cards[count], argc, argv, &notes, err) ? -1 : 0;
-		count++;
-		if (*list++ == '\0')
-			break;
+	while (!failed && answered < count) {
+		struct card *card = &cards[answered++];
+
+		kv_scenario_init(&card->report.scenario);
+		failed = next_name(&list, asked->scenario.hardware, card, err) ||
+		         answer_card(card, argc, argv, &notes, err) ? -1 : 0;
+		list += *list == ',';
 	}
 	if (!failed)
 		failed = print(asked, cards, count, &notes, err);
+	for (size_t i = 0; i < answered; i++)
+		kv_size_report_fini(&cards[i].report);
 	kv_remarks_fini(&notes);
 	free(cards);
 	return failed;

@@ -114,17 +114,16 @@ static json_t *trace_json(const struct kv_size_report *report)
 	                 fmin(mix * replicas, slots), "percentiles", percentiles, "is_bound", 1);
 }
 
-static json_t *remedies_json(const struct kv_size_report *report)
+static void add_remedies(json_t *object, const struct kv_size_report *report)
 {
-	struct kv_size_change changes[KV_SIZE_CHANGES];
-	uint32_t count = kv_size_remedies(&report->question, changes);
-	json_t *list = json_array();
+	struct kv_size_remedies remedies;
 
-	for (uint32_t i = 0; i < count; i++)
-		json_array_append_new(list, json_pack("{ss sI sf}", "change", changes[i].what, "kv_cache_tokens",
-		                                      (json_int_t)changes[i].answer.kv_cache_tokens, "max_concurrency",
-		                                      changes[i].answer.max_concurrency));
-	return list;
+	kv_size_report_remedies(report, report->arguments.sequences, &remedies);
+	if (remedies.tried == 0)
+		return;
+	json_object_set_new(object, report->answer.starts ? "would_do" : "would_start_with",
+	                    kv_size_remedies_json(&remedies));
+	json_object_set_new(object, "tried", kv_size_attempts_json(&remedies));
 }
 
 static json_t *sensitivity_json(const struct kv_size_report *report)
@@ -138,11 +137,13 @@ static json_t *sensitivity_json(const struct kv_size_report *report)
 
 		if (v->ok)
 			json_array_append_new(list,
-			                      json_pack("{ss sb sI sI sI sf sI}", "change", v->what, "starts",
+			                      json_pack("{ss sb sI sI sI sI sf sI}", "change", v->what, "starts",
 			                                v->answer.starts, "kv_cache_bytes",
 			                                (json_int_t)v->answer.budget.kv_bytes, "num_gpu_blocks",
 			                                (json_int_t)v->answer.budget.num_blocks, "kv_cache_tokens",
-			                                (json_int_t)v->answer.kv_cache_tokens, "max_concurrency",
+			                                (json_int_t)v->answer.kv_cache_tokens,
+			                                "kv_cache_tokens_reported",
+			                                (json_int_t)v->answer.kv_cache_tokens_reported, "max_concurrency",
 			                                v->answer.max_concurrency * v->replicas, "replicas",
 			                                (json_int_t)v->replicas));
 	}
@@ -196,8 +197,7 @@ json_t *kv_size_report_json(const struct kv_size_report *report)
 	if (report->answer.pools.count)
 		json_object_set_new(object, "window_pools", pools_json(&report->answer.pools));
 	json_object_set_new(object, "notes", kv_size_notes_json(&d->warnings));
-	if (!report->answer.starts)
-		json_object_set_new(object, "would_start_with", remedies_json(report));
+	add_remedies(object, report);
 	if (report->trace.requests)
 		json_object_set_new(object, "trace", trace_json(report));
 	if (report->arguments.sensitivity)

@@ -162,17 +162,18 @@ void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_repo
 	struct kv_size_variant variants[KV_SIZE_VARIANTS];
 	uint32_t count = kv_size_report_variants(report, variants);
 
-	kv_output_printf(out, "\n%-38s %10s %12s %12s  %s\n", "One setting changed at a time", "KV GiB", "tokens",
+	kv_output_printf(out, "\n%-38s %10s %14s %12s  %s\n", "One setting changed at a time", "KV GiB", "logged tokens",
 	                 "concurrency", "starts");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct kv_size_variant *v = &variants[i];
 
 		if (v->ok)
-			kv_output_printf(out, "%s%-37s %10.2f %12" PRIu64 " %11.2fx  %s\n", v->as_asked ? "*" : " ",
+			kv_output_printf(out, "%s%-37s %10.2f %14" PRIu64 " %11.2fx  %s\n", v->as_asked ? "*" : " ",
 			                 v->what, (double)v->answer.budget.kv_bytes / GIB,
-			                 v->answer.kv_cache_tokens * v->replicas,
+			                 v->answer.kv_cache_tokens_reported * v->replicas,
 			                 v->answer.max_concurrency * v->replicas, v->answer.starts ? "yes" : "no");
 	}
 	kv_output_text(out,
-	               "* as asked. KV GiB is of one rank; tokens and concurrency are of all replicas together.\n");
+	               "* as asked. KV GiB is of one rank; tokens, as the engine logs its KV cache size, and concurrency "
+	               "at max_model_len are of all replicas together.\n");
 }

@@ -261,26 +261,34 @@ static void print_trace(struct kv_output *out, const struct kv_size_report *r)
 		                 t->too_long);
 }
 
+static void print_change_list(struct kv_output *out, const struct kv_size_report *r)
+{
+	const char *what = r->answer.starts ? "does" : r->arguments.sequences ? "starts and does" : "makes it start";
+	struct kv_size_remedies remedies;
+
+	kv_size_report_remedies(r, r->arguments.sequences, &remedies);
+	if (remedies.tried == 0)
+		return;
+	if (remedies.count)
+		kv_output_printf(out, "Any one of these %s:\n", what);
+	else
+		kv_output_printf(out, "No single change that was tried %s.\n", what);
+	kv_size_print_remedies(out, r, "", 0, &remedies);
+	kv_size_print_attempts(out, &remedies);
+}
+
 static void print_verdict(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_size_answer *a = &r->answer;
-	struct kv_size_change changes[KV_SIZE_CHANGES];
-	uint32_t count;
 
-	if (a->starts) {
+	if (a->starts)
 		kv_output_text(out, "\nIt starts.\n");
-		return;
-	}
-	kv_output_printf(out,
-	                 "\nIt does not start: one request of %" PRIu64
-	                 " tokens lacks %.2f GiB on each rank, or %" PRIu64 " tokens.\n",
-	                 r->question.max_model_len, (double)a->shortfall_bytes / GIB, a->shortfall_tokens);
-	count = kv_size_remedies(&r->question, changes);
-	kv_output_text(out, count ? "Any one of these makes it start:\n" :
-	                            "No single change that was tried makes it start.\n");
-	for (uint32_t i = 0; i < count; i++)
-		kv_output_printf(out, "  %-58s %10" PRIu64 " tokens, %.2fx\n", changes[i].what,
-		                 changes[i].answer.kv_cache_tokens, changes[i].answer.max_concurrency);
+	else
+		kv_output_printf(out,
+		                 "\nIt does not start: one request of %" PRIu64
+		                 " tokens lacks %.2f GiB on each rank, or %" PRIu64 " tokens.\n",
+		                 r->question.max_model_len, (double)a->shortfall_bytes / GIB, a->shortfall_tokens);
+	print_change_list(out, r);
 }
 
 void kv_size_print_notes(struct kv_output *out, const struct kv_remarks *notes)

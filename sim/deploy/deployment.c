@@ -88,6 +88,24 @@ static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, str
 	return 0;
 }
 
+struct kv_model *kv_deployment_quantized(const struct kv_deployment *d, const struct kv_scenario *s, const char *method)
+{
+	const struct kv_quantization *now = &d->model->quantization;
+	struct kv_model *model = NULL;
+	struct kv_error ignored;
+
+	if (now->method == NULL && now->unsized == NULL && now->format.dtype == d->model->dtype)
+		model = kv_model_load(s->model, &ignored);
+	if (model == NULL)
+		return NULL;
+	if (model->dtype != d->model->dtype)
+		set_dtype(model, d->model->dtype);
+	if (kv_model_quantize(model, method, &ignored) == 0)
+		return model;
+	kv_model_free(model);
+	return NULL;
+}
+
 /* vLLM's defaults: the model's context, and without chunked prefill a budget that holds any prompt. */
 static int resolve_lengths(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
 {

@@ -7,5 +7,6 @@ libkvsim_a_SOURCES += \
 	%D%/log_weights_check.c \
 	%D%/memory_budget.c %D%/memory_budget.h \
 	%D%/memory_peaks.c %D%/memory_peaks.h \
+	%D%/remedies.c %D%/remedies.h \
 	%D%/sizing.c %D%/sizing.h \
 	%D%/window_pools.c %D%/window_pools.h

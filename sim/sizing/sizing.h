@@ -63,15 +63,4 @@ uint64_t kv_llama_cache_bytes(const struct kv_budget_question *question, uint64_
 /* llama.cpp: states of one slot, all layers. */
 uint64_t kv_llama_state_bytes(const struct kv_model *model);
 
-/* A single change of settings that might make it start, with what it would give. */
-struct kv_size_change {
-	char what[96];                 /* "--kv-cache-dtype fp8" */
-	struct kv_size_answer answer;
-};
-
-enum { KV_SIZE_CHANGES = 8 };
-
-/* The smallest change of each kind that makes it start, each recomputed; how many there are. */
-uint32_t kv_size_remedies(const struct kv_size_question *question, struct kv_size_change changes[KV_SIZE_CHANGES]);
-
 #endif

@@ -69,11 +69,28 @@ done
 
 run size --model llama-3.1-70b --hardware h100-sxm,h200,l40s -tp 4 --length 131072 --sequences 5
 expect_line 'several cards: three of five users' 0 \
-	'h100-sxm                4    79.18     33.80     yes                3  -tp 8 (10), or --kv-cache-dtype fp8'
+	'h100-sxm                4    79.18     33.80     yes                3  no'
 run size --model llama-3.1-70b --hardware 'h100-sxm, h200,	l40s' -tp 4 --length 131072 --sequences 5
-expect_line 'blanks beside commas do no harm' 0 'h200                    4   139.93     89.69     yes                8  enough'
-expect_line 'a card that does' 0 'h200                    4   139.93     89.69     yes                8  enough'
-expect_line 'a card that does not start' 0 'l40s                    4    44.52      4.45      no                0  -tp 16 (5)'
+expect_line 'blanks beside commas do no harm' 0 'h200                    4   139.93     89.69     yes                8  yes'
+expect_line 'a card that does' 0 'h200                    4   139.93     89.69     yes                8  yes'
+expect_line 'a card that does not start' 0 'l40s                    4    44.52      4.45      no                0  no'
+expect_line 'what would do can be pasted' 0 '--hardware h100-sxm --kv-cache-dtype fp8               # 886032 tokens as logged'
+expect_line 'more GPUs are counted' 0 '10 requests of 131072 at once, 8 GPUs'
+expect_line 'what was tried is told' 0 'Tried, one at a time: --max-model-len, --kv-cache-dtype fp8,'
+run size --model deepseek-v3 --hardware h100-sxm,h200 -tp 8 --length 131072 --sequences 5
+expect_line 'pipeline stages are tried as for one card' 0 '--hardware h100-sxm --pipeline-parallel-size 2'
+run size --model deepseek-v3 --hardware h100-sxm -tp 8 --length 131072 --sequences 5
+expect_line 'and one card has the same' 0 '  --pipeline-parallel-size 2         # 813856 tokens as logged, 4.97x, 6 requests of 131072'
+cat >"$scratch/card.yaml" <<END
+name: my-card
+END
+run size --model llama-3.1-8b --hardware h100-sxm,./card.yaml --length 8192
+expect_line 'a card of unknown memory does not sink the table' 0 './card.yaml          memory not known'
+expect_line 'whose other cards are answered' 0 'h100-sxm                1    79.18'
+# 6.74 billion parameters, 2 bytes each, are 12.55 GiB; of one byte they leave room on 12 GiB.
+run size --model llama-2-7b --gpu-memory 12GiB --max-model-len 1024
+expect_line 'quantised weights are a change of the model' 0 '--quantization fp8'
+expect_line 'that is marked' 0 'changes the model: measure task accuracy again'
 run size --model llama-3.1-70b --hardware h100-sxm,h200 -tp 4 --length 131072 --sequences 5 --json
 expect_line 'in JSON' 0 '"users_wanted": 5'
 run size --model llama-3.1-8b --hardware h100-sxm,,h200
