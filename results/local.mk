@@ -66,6 +66,8 @@ EXTRA_DIST += \
 	%D%/studies/latency/README.md \
 	%D%/studies/latency/scoreboard.csv \
 	%D%/studies/latency/scoreboard.sh \
+	%D%/studies/latency/served.csv \
+	%D%/studies/latency/served.sh \
 	%D%/studies/memory-waste/README.md \
 	%D%/studies/memory-waste/alpaca-like.yaml \
 	%D%/studies/memory-waste/figure.svg \

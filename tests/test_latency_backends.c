@@ -4,11 +4,14 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <gsl/gsl_errno.h>
 
 #include "sim/deploy/latency_trust.h"
+#include "sim/deploy/scored_error.h"
 #include "sim/latency/latency_linear.h"
 #include "sim/latency/latency_roofline.h"
 #include "sim/latency/latency_table.h"
@@ -266,6 +269,77 @@ START_TEST(settings_beyond_the_validated_ones_name_the_term)
 }
 END_TEST
 
+/* A card on which two loads were compared, and one thing beside. */
+static const char compared[] =
+	"name: card\nvalidated:\n  error: \"static batches: 6 % (bias +1)\"\n  models: [llama-3.1-8b]\n"
+	"  served:\n    loads: 4 clients\n    figures:\n"
+	"      - {engine: sglang, model: deepseek-v3, weight_bits: 8, rows: 3, ttft: 65.1, ttft_bias: -65.1, tpot: 26.6, "
+	"tpot_bias: -0.2}\n"
+	"      - {engine: vllm, model: llama-3.1-70b, weight_bits: 16, rows: 2, ttft: 4.4, ttft_bias: 0.6, tpot: 7, "
+	"tpot_bias: 7}\n";
+
+#define SERVED " (mean absolute error of served loads, 4 clients; bias below 0: modelled times are too short)"
+#define DEEPSEEK "deepseek-v3 with 8-bit weights, sglang, 3 loads: TTFT 65 % (bias -65), TPOT 27 % (bias +0)"
+#define LLAMA "llama-3.1-70b with 16-bit weights, vllm, 2 loads: TTFT 4 % (bias +1), TPOT 7 % (bias +7)"
+
+static const struct {
+	const char *card, *model, *engine, *error;
+	size_t warnings;
+} scored[] = {
+	{compared, "deepseek-v3", "sglang-2026-07", DEEPSEEK SERVED, 1},
+	{compared, "deepseek-v3", "vllm-2026-08",
+	 "not compared with 8-bit weights under vllm-2026-08; otherwise it was: " DEEPSEEK SERVED, 1},
+	{compared, "llama-3.1-70b", "vllm-2026-08", LLAMA SERVED, 0},
+	{compared, "llama-3.1-8b", "vllm-2026-08", "static batches: 6 % (bias +1)", 0},
+	{compared, "mixtral-8x7b", "vllm-2026-08",
+	 "not compared for this model; for others it was: static batches: 6 % (bias +1); " LLAMA SERVED, 1},
+	{compared, "llama-3.1-8b", "sglang-2026-07", "static batches: 6 % (bias +1)", 1},
+	{"name: card\n", "llama-3.1-8b", "vllm-2026-08", "not compared with measurements", 0},
+	{"name: card\nvalidated: {error: fitted}\n", "llama-3.1-8b", "vllm-2026-08", "fitted", 0},
+};
+
+START_TEST(errors_say_what_was_compared)
+{
+	struct kv_error err = {0};
+	struct kv_hardware *card = kv_hardware_parse(scored[_i].card, "card.yaml", &err);
+	struct kv_model *model = kv_model_load(scored[_i].model, &err);
+	struct kv_engine_profile *engine = kv_engine_profile_load(scored[_i].engine, &err);
+	struct kv_remarks warnings = {0};
+	char *error;
+
+	ck_assert_msg(card && model && engine, "%s", err.text);
+	error = kv_latency_scored_error(card, model, engine);
+	kv_latency_warn_far_off(card, model, engine, &warnings);
+	ck_assert_str_eq(error, scored[_i].error);
+	ck_assert_uint_eq(warnings.count, scored[_i].warnings);
+	free(error);
+	kv_remarks_fini(&warnings);
+	kv_engine_profile_free(engine);
+	kv_model_free(model);
+	kv_hardware_free(card);
+}
+END_TEST
+
+static const struct {
+	const char *figure, *error;
+} wrong_figures[] = {
+	{"engine: vllm, model: a, weight_bits: 8, rows: 2, ttft: 4, ttft_bias: 1, tpot: 7", "tpot_bias is missing"},
+	{"engine: vllm, model: a, weight_bits: 8, rows: 2, ttft: -4, ttft_bias: 1, tpot: 7, tpot_bias: 7", "ttft: "},
+	{"engine: vllm, model: a, bits: 8", "bits"},
+};
+
+START_TEST(served_figures_are_checked)
+{
+	struct kv_error err = {0};
+	char text[256];
+
+	snprintf(text, sizeof text, "name: card\nvalidated: {served: {loads: x, figures: [{%s}]}}\n",
+	         wrong_figures[_i].figure);
+	ck_assert_ptr_null(kv_hardware_parse(text, "card.yaml", &err));
+	ck_assert_msg(strstr(err.text, wrong_figures[_i].error) != NULL, "%s", err.text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("latency_backends");
@@ -288,6 +362,8 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("trust");
 	tcase_add_test(tc, settings_beyond_the_validated_ones_name_the_term);
+	tcase_add_loop_test(tc, errors_say_what_was_compared, 0, sizeof scored / sizeof *scored);
+	tcase_add_loop_test(tc, served_figures_are_checked, 0, sizeof wrong_figures / sizeof *wrong_figures);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }

@@ -13,6 +13,7 @@
 #include "sim/deploy/host_memory.h"
 #include "sim/deploy/latency_trust.h"
 #include "sim/deploy/policy_pairs.h"
+#include "sim/deploy/scored_error.h"
 #include "sim/latency/latency_data.h"
 #include "sim/latency/latency_setup.h"
 #include "sim/request.h"
@@ -376,7 +377,8 @@ static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, 
 	latency = kv_latency_roofline(&setup);
 	d->config.latency = latency;
 	d->latency_source = kv_latency_provenance(d->hardware, d->profile);
-	d->latency_error = kv_latency_scored_error(d->hardware);
+	d->latency_error = kv_latency_scored_error(d->hardware, d->model, d->profile);
+	kv_latency_warn_far_off(d->hardware, d->model, d->profile, &d->warnings);
 	kv_latency_trust_setting(d->hardware, s->engine.tensor_parallel_size,
 	                         kv_dtype_bits(d->model->quantization.format.dtype) <= 8, latency, &d->warnings);
 	return 0;

@@ -10,7 +10,7 @@
 
 static bool is_validated(const struct kv_hardware *hw)
 {
-	return hw->validated.error != NULL;
+	return hw->validated.tensor_parallel > 0;
 }
 
 char *kv_latency_provenance(const struct kv_hardware *hw, const struct kv_engine_profile *engine)
@@ -20,11 +20,6 @@ char *kv_latency_provenance(const struct kv_hardware *hw, const struct kv_engine
 	snprintf(text, sizeof text, "%s: %s; overheads: %s", hw->name, *hw->source ? hw->source : "source not stated",
 	         hw->has_overheads ? "calibrated with the card" : engine->name);
 	return kv_strdup(text);
-}
-
-char *kv_latency_scored_error(const struct kv_hardware *hw)
-{
-	return kv_strdup(is_validated(hw) ? hw->validated.error : "not compared with measurements");
 }
 
 static bool covers_weights(const char *validated, bool narrow)

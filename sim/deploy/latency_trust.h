@@ -1,5 +1,6 @@
-/* How far step times can be believed: where their constants come from, what error they were scored at, and which term
- * of the model a deployment or a run takes beyond what was compared with measurements. */
+/* How far step times can be believed: where their constants come from, and which term of the model a deployment or a run
+ * takes beyond what was compared with measurements. What error they were scored at: sim/deploy/scored_error.h.
+ */
 #ifndef KV_SIM_LATENCY_TRUST_H
 #define KV_SIM_LATENCY_TRUST_H
 
@@ -11,9 +12,8 @@
 #include "sim/latency/latency.h"
 #include "sim/profiles/hardware.h"
 
-/* Both to be released with free(). */
+/* To be released with free(). */
 char *kv_latency_provenance(const struct kv_hardware *hardware, const struct kv_engine_profile *engine);
-char *kv_latency_scored_error(const struct kv_hardware *hardware);
 
 /* Warns where ranks or weights (narrow: of 8 bits or less) leave what was validated, and watches the steps of a run. */
 void kv_latency_trust_setting(const struct kv_hardware *hardware, uint64_t tensor_parallel, bool narrow_weights,

@@ -10,4 +10,5 @@ libkvsim_a_SOURCES += \
 	%D%/scenario_parts.h \
 	%D%/scenario_resolve.c \
 	%D%/scenario_value.c \
-	%D%/scenario_yaml.c
+	%D%/scenario_yaml.c \
+	%D%/scored_error.c %D%/scored_error.h

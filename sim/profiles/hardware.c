@@ -192,17 +192,25 @@ static int read_source(struct kv_hardware *hw, const struct kv_node *node, struc
 	return 0;
 }
 
-static int read_aliases(struct kv_hardware *hw, const struct kv_node *node, struct kv_error *err)
+/* A list that ends with NULL; no node: NULL. */
+static int read_names(const struct kv_node *node, char ***out, struct kv_error *err)
 {
+	if (!node)
+		return 0;
 	if (kv_node_expect(node, KV_NODE_SEQUENCE, KV_EXIT_DATA, err))
 		return -1;
-	hw->aliases = kv_calloc(node->children + 1, sizeof *hw->aliases);
+	*out = kv_calloc(node->children + 1, sizeof **out);
 	for (size_t i = 0; i < node->children; i++) {
 		if (kv_node_expect(&node->child[i], KV_NODE_SCALAR, KV_EXIT_DATA, err))
 			return -1;
-		hw->aliases[i] = kv_strdup(node->child[i].text);
+		(*out)[i] = kv_strdup(node->child[i].text);
 	}
 	return 0;
+}
+
+static int read_aliases(struct kv_hardware *hw, const struct kv_node *node, struct kv_error *err)
+{
+	return read_names(node, &hw->aliases, err);
 }
 
 static int read_bytes(const struct kv_node *node, uint64_t *out, struct kv_error *err)
@@ -317,7 +325,8 @@ static int read_text(const struct kv_node *node, char **out, struct kv_error *er
 static int read_validated(struct kv_hardware *hw, const struct kv_node *node, struct kv_error *err)
 {
 	static const char *const keys[] = {"sequences", "step_tokens", "sequence_context", "tensor_parallel", "weights",
-	                                   "error"};
+	                                   "error", "models", "served"};
+	const struct kv_node *served = kv_node_get(node, "served");
 	struct kv_validated *v = &hw->validated;
 	uint64_t tp = 0;
 
@@ -327,7 +336,9 @@ static int read_validated(struct kv_hardware *hw, const struct kv_node *node, st
 	    read_count(kv_node_get(node, "sequence_context"), &v->sequence_context, err) ||
 	    read_count(kv_node_get(node, "tensor_parallel"), &tp, err) ||
 	    read_text(kv_node_get(node, "weights"), &v->weights, err) ||
-	    read_text(kv_node_get(node, "error"), &v->error, err))
+	    read_text(kv_node_get(node, "error"), &v->error, err) ||
+	    read_names(kv_node_get(node, "models"), &v->models, err) ||
+	    (served && kv_served_figures_read(served, &v->served, err)))
 		return -1;
 	v->tensor_parallel = (uint32_t)kv_min(tp, UINT32_MAX);
 	return 0;
@@ -495,18 +506,25 @@ static void free_strings(char **strings, size_t count)
 	free(strings);
 }
 
+static void free_names(char **names)
+{
+	size_t count = 0;
+
+	while (names && names[count])
+		count++;
+	free_strings(names, count);
+}
+
 void kv_hardware_free(struct kv_hardware *hw)
 {
-	size_t aliases = 0;
-
 	if (!hw)
 		return;
-	while (hw->aliases && hw->aliases[aliases])
-		aliases++;
-	free_strings(hw->aliases, aliases);
+	free_names(hw->aliases);
 	free_strings(hw->assumed, hw->assumed_count);
 	free(hw->validated.weights);
 	free(hw->validated.error);
+	free_names(hw->validated.models);
+	kv_served_figures_fini(&hw->validated.served);
 	free(hw->source);
 	free(hw->name);
 	free(hw);

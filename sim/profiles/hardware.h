@@ -29,6 +29,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/yaml_tree.h"
+#include "sim/profiles/served_figures.h"
 
 enum kv_flops { KV_FLOPS_BF16, KV_FLOPS_FP8, KV_FLOPS_INT8, KV_FLOPS_FP4, KV_FLOPS_TYPES };
 
@@ -48,14 +49,17 @@ struct kv_overheads {
 	double overlap;
 };
 
-/* The region in which a profile has been compared with measurements; 0 = nowhere. */
+/* The region in which a profile has been compared with measurements; 0 = nowhere. What was found there is said by
+ * `error` (models: those that were measured; without it, of whatever runs) and, for served loads, model by model. */
 struct kv_validated {
 	uint64_t sequences;         /* most in a step */
 	uint64_t step_tokens;       /* most computed in a step */
 	uint64_t sequence_context;  /* longest mean context of a sequence, tokens */
 	uint32_t tensor_parallel;   /* most ranks */
 	char *weights;              /* "wide" (16 bits), "narrow" or "both"; NULL = neither */
-	char *error;                /* what was found there, one sentence */
+	char *error;                /* what was found there, one sentence; NULL = nothing beside served loads */
+	char **models;              /* NULL-terminated; NULL = error does not depend on them */
+	struct kv_served_figures served;
 };
 
 struct kv_hardware {

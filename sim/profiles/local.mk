@@ -106,7 +106,8 @@ EXTRA_DIST += %D%/embed.awk $(KV_PROFILE_FILES)
 
 libkvsim_a_SOURCES += \
 	%D%/hardware.c %D%/hardware.h \
-	%D%/profiles.c %D%/profiles.h
+	%D%/profiles.c %D%/profiles.h \
+	%D%/served_figures.c %D%/served_figures.h
 nodist_libkvsim_a_SOURCES = %D%/profiles_data.c
 CLEANFILES += %D%/profiles_data.c
 

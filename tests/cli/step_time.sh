@@ -51,6 +51,37 @@ report "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "finish_s") at 
 	$1 == "r0" { a = $at } $1 == "r1" { b = $at } END { exit !(a > 0 && a == b) }' "$scratch/kvsim-out/requests.csv"; echo $?)" \
 	'a step is as long for all of its members'
 
+# Of models that were not compared, and cards: others of their kind were, and the range of those is the warning.
+# range COLUMN MODEL|ENGINE: of served.csv, rounded
+range() {
+	awk -F, -v at="$1" -v of="$2" 'NR > 1 && "," $2 "," $3 "," ~ of {
+		if (least == "" || $at < least) least = $at
+		if ($at > most) most = $at
+	} END { printf "%d to %d", least + .5, most + .5 }' "$srcdir/results/studies/latency/served.csv"
+}
+far() {
+	simulate 1000 3 --max-model-len 4000 --hardware a100-80gb "$@"
+	grep 'no forecast' "$scratch/out"
+}
+llama='--hardware h100-sxm --max-model-len 40000'
+report "$(far --model mixtral-8x7b -tp 4 | grep -q "a mixture of experts.* $(range 6 ',(deepseek-v3|gpt-oss-120b|minimax-m2.5|qwen3-235b-a22b),') % off in TTFT, nearly all too short, and $(range 8 ',(deepseek-v3|gpt-oss-120b|minimax-m2.5|qwen3-235b-a22b),') % in TPOT"; echo $?)" \
+	'experts are warned of'
+report "$(far --model deepseek-v2-lite | grep -q "latent attention.* $(range 6 ',deepseek-v3,') % off in TTFT, nearly all too short, and $(range 8 ',deepseek-v3,') % in TPOT"; echo $?)" \
+	'latent attention is warned of'
+report "$(far --model llama-3.1-8b --engine sglang-2026-07 | grep -q "SGLang.* $(range 6 ',sglang,') % off in TTFT, nearly all too short, and $(range 8 ',sglang,') % in TPOT"; echo $?)" \
+	'SGLang is warned of'
+llama='--model llama-3.1-8b --hardware h100-sxm --max-model-len 40000 --quiet'
+
+# The terminal, both JSON files and the page say what was compared, of the model that ran.
+served='qwen3-32b with 16-bit weights, vllm, 72 loads: TTFT 29 % (bias -29), TPOT 9 % (bias -8)'
+printf 'arrival_s,prompt_tokens,output_tokens\n0,100,3\n' >"$scratch/t.csv"
+rm -rf "$scratch/kvsim-out"
+run run --trace t.csv --model qwen3-32b --hardware h100-sxm -tp 2
+expect_line 'a run says how far its own model was off' 0 "Step time, error:                        $served"
+for file in summary.json manifest.json report.html; do
+	report "$(grep -qF "$served" "$scratch/kvsim-out/$file"; echo $?)" "so does $file"
+done
+
 simulate 1000 3 --hardware gb300 --max-num-seqs 8 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 8G
 expect_line 'a card without rates asks for them' 64 'flops.bf16 is not known'
 simulate 1000 3 --latency linear
