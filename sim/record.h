@@ -171,8 +171,8 @@ struct kv_request_record {
 	uint32_t output_tokens;              /* generated */
 	uint32_t cached_tokens;              /* hit at first admission */
 	uint64_t external_tokens;
-	uint64_t computed_tokens;            /* prompt tokens computed before the first token */
-	uint64_t recomputed_tokens;          /* tokens computed again after preemptions */
+	uint64_t computed_tokens;            /* of the prompt, computed before the first token, each counted once */
+	uint64_t recomputed_tokens;          /* tokens computed again after preemptions, before and after the first token */
 	uint32_t preemptions;
 	uint32_t swaps;                      /* of these by swap */
 	kv_integral block_ns;                /* block nanoseconds charged to it */

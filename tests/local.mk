@@ -81,7 +81,7 @@ test_scenarios_SOURCES = %D%/test_scenarios.c
 
 check_PROGRAMS += test_differential
 TESTS += test_differential
-test_differential_SOURCES = %D%/test_differential.c
+test_differential_SOURCES = %D%/test_differential.c %D%/token_balance.c %D%/token_balance.h
 
 EXTRA_DIST += \
 	%D%/data/scenarios/a.json \

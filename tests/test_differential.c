@@ -19,6 +19,7 @@
 #include "tests/oracle/oracle.h"
 #include "tests/random_workload.h"
 #include "tests/run_log.h"
+#include "tests/token_balance.h"
 
 #define SEEDS_A_PROCESS 50
 #define SECONDS_A_PROCESS 60
@@ -80,7 +81,7 @@ static bool compare_engines(const struct test_workload *workload, bool oracle_al
 
 	run_log_make(&oracle, workload, kv_oracle_simulate, true);
 	count_coverage(&oracle);
-	equal = run_log_consistent(&oracle, text, size);
+	equal = run_log_consistent(&oracle, text, size) && token_balance_holds(&oracle, text, size);
 	if (equal && !oracle_alone) {
 		run_log_make(&production, workload, kv_simulate, true);
 		run_log_make(&silent, workload, kv_simulate, false);

@@ -113,6 +113,23 @@ START_TEST(a_step_in_flight_makes_an_arrival_wait_for_tokens)
 }
 END_TEST
 
+/* Blocks of 16, steps of 17 tokens, a's decodes first: b has computed 1 + 16 + 16 tokens when its fourth block is missing.
+ * Its two whole blocks are found again: it computes the 33rd token a second time and the other 31 for the first. */
+START_TEST(what_is_computed_again_before_the_first_token_is_not_computed_twice)
+{
+	workload.config.usable_blocks = 5;
+	workload.config.max_num_batched_tokens = 17;
+	ask(0, 16, 4);
+	ask(0, 64, 3);
+	run();
+	ck_assert_uint_eq(records[1].preemptions, 1);
+	ck_assert_int_gt(records[1].preempted_before_first, 0);
+	ck_assert_uint_eq(records[1].cached_tokens, 0);
+	ck_assert_uint_eq(records[1].computed_tokens, 64);
+	ck_assert_uint_eq(records[1].recomputed_tokens, 1);
+}
+END_TEST
+
 /* on_request checks each. */
 START_TEST(the_parts_of_the_queue_sum_to_it)
 {
@@ -146,6 +163,7 @@ int main(void)
 	tcase_add_test(tc, a_full_batch_makes_the_queue_wait_for_slots);
 	tcase_add_test(tc, a_full_pool_makes_the_queue_wait_for_blocks);
 	tcase_add_test(tc, a_step_in_flight_makes_an_arrival_wait_for_tokens);
+	tcase_add_test(tc, what_is_computed_again_before_the_first_token_is_not_computed_twice);
 	tcase_add_test(tc, the_parts_of_the_queue_sum_to_it);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);

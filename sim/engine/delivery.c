@@ -20,13 +20,14 @@ static void add_ended(struct kv_engine *engine, uint32_t id)
 static void settle_computed(struct kv_engine *engine, struct kv_live *live, kv_time now)
 {
 	uint32_t end = live->computed + live->scheduled;
+	uint32_t again = (uint32_t)kv_sub_floor(kv_min(end, live->high_water), live->computed);
 
 	live->part = end < live->prompt + live->generated ? KV_PART_CHUNK : KV_PART_LAST;
 	if (kv_live_decodes(live))
 		live->part = KV_PART_NONE;
-	live->recomputed_tokens += kv_sub_floor(kv_min(end, live->high_water), live->computed);
+	live->recomputed_tokens += again;
 	if (live->generated == 0) {
-		live->computed_tokens += live->scheduled;
+		live->computed_tokens += live->scheduled - again;
 		live->prefill_own += (kv_time)((kv_integral)(now - engine->step_start) * live->scheduled / engine->step_tokens);
 	}
 	live->computed = end;

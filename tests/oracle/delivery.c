@@ -6,16 +6,17 @@
 
 static void settle_computed(struct oracle_engine *engine, struct oracle_request *request)
 {
-	uint64_t end = oracle_scheduled_end(request);
+	uint64_t end = oracle_scheduled_end(request), again = 0;
 
+	if (request->computed < request->highest)
+		again = kv_min(end, request->highest) - request->computed;
 	if (request->generated == 0 && request->scheduled > 0) {
 		kv_integral share = (kv_integral)(engine->step.end - engine->step.start) * request->scheduled;
 
-		request->record.computed_tokens += request->scheduled;
+		request->record.computed_tokens += request->scheduled - again;
 		request->record.prefill_own += (kv_time)(share / engine->step.scheduled_tokens);
 	}
-	if (request->computed < request->highest)
-		request->record.recomputed_tokens += kv_min(end, request->highest) - request->computed;
+	request->record.recomputed_tokens += again;
 	if (oracle_is_decode(request))
 		engine->state.decode_tokens += request->scheduled;
 	else
