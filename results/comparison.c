@@ -54,7 +54,9 @@ static double get_ttft(const struct kv_compared_request *r) { return r->ttft; }
 static double get_tpot(const struct kv_compared_request *r) { return r->tpot; }
 static double get_e2el(const struct kv_compared_request *r) { return r->e2el; }
 static double get_queue(const struct kv_compared_request *r) { return r->queue; }
-static double get_cached(const struct kv_compared_request *r) { return r->cached_tokens; }
+static bool was_admitted(const struct kv_compared_request *r) { return !isnan(r->queue); }
+static double get_looked_up(const struct kv_compared_request *r) { return was_admitted(r) ? r->prompt_tokens : NAN; }
+static double get_cached(const struct kv_compared_request *r) { return was_admitted(r) ? r->cached_tokens : NAN; }
 static double get_preemptions(const struct kv_compared_request *r) { return r->preemptions; }
 static double get_swaps(const struct kv_compared_request *r) { return r->swaps; }
 static double get_recomputed(const struct kv_compared_request *r) { return (double)r->recomputed_tokens; }
@@ -174,27 +176,23 @@ static double sum(const double *values, size_t count)
 static void add_hits(const struct kv_comparison *comparison, struct kv_variant_comparison *to,
                      const struct matched *matched)
 {
-	struct kv_pairs pairs = collect(matched, get_cached);
-	double *prompt = kv_calloc(matched->count, sizeof *prompt);
+	struct kv_pairs pairs = collect(matched, get_cached), prompts = collect(matched, get_looked_up);
 	struct kv_difference found = { .pairs = pairs.count, .verdict = KV_DIFFERENCE_NONE };
-	double all;
+	double all = sum(prompts.baseline, prompts.count);
 
-	for (size_t i = 0; i < matched->count; i++)
-		prompt[i] = matched->baseline[i]->prompt_tokens;
-	all = sum(prompt, pairs.count);
 	found.baseline = all > 0 ? 100 * sum(pairs.baseline, pairs.count) / all : NAN;
 	found.variant = all > 0 ? 100 * sum(pairs.variant, pairs.count) / all : NAN;
 	found.difference = found.variant - found.baseline;
 	if (pairs.count > 0 && !are_equal(&pairs)) {
 		gsl_rng *rng = kv_random_create(comparison->seed, 0, "hit_rate");
-		struct kv_interval share = kv_bootstrap_ratio(&pairs, prompt, comparison->replicates, rng);
+		struct kv_interval share = kv_bootstrap_ratio(&pairs, prompts.baseline, comparison->replicates, rng);
 
 		found.interval = (struct kv_interval){ 100 * share.low, 100 * share.high };
 		found.verdict = judge(&pairs, found.interval);
 		gsl_rng_free(rng);
 	}
 	add_row(to, "Prompt tokens hit (%)", "hit_rate_percent", "%", 1, found);
-	free(prompt);
+	pairs_fini(&prompts);
 	pairs_fini(&pairs);
 }
 

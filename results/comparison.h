@@ -1,7 +1,7 @@
 /* Runs of one workload side by side: each against the first, paired by request.
  *
- * Latencies are over requests that have the metric in both runs; hits, preemptions and fates over all requests. Their
- * differences carry a 95 % interval (results/bootstrap.h). What only a whole run has (throughput, occupancy, evictions)
+ * Latencies are over requests that have the metric in both runs, hits over those that both admitted, preemptions and fates
+ * over all. Their differences carry a 95 % interval (results/bootstrap.h). What only a whole run has (throughput, occupancy, evictions)
  * stands without one. The interval says how much a verdict depends on single requests of this workload; requests that
  * queue together are not independent, so it is no statement about other workloads.
  */

@@ -127,7 +127,7 @@ static void add_queue(const json_t *facts, json_t *finding)
 static double taken(const json_t *crowd, enum resource resource)
 {
 	if (resource == BUDGET)
-		return kv_facts_number(crowd, "prompt_tokens") - kv_facts_number(crowd, "cached_tokens");
+		return kv_facts_number(crowd, "computed_tokens");
 	return kv_facts_number(crowd, "block_seconds");
 }
 

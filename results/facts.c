@@ -463,7 +463,8 @@ static json_t *largest_value(struct kv_insight *insight, kv_time peak)
 	return array;
 }
 
-static json_t *crowd_value(const struct kv_crowd *crowd)
+/* Prompts are looked up when they are admitted, unless prefix caching is off. */
+static json_t *crowd_value(const struct kv_crowd *crowd, bool caching)
 {
 	static const double asked[] = {50, 95, 99};
 	double ttft[3];
@@ -474,7 +475,9 @@ static json_t *crowd_value(const struct kv_crowd *crowd)
 	set_count(object, "requests", crowd->requests);
 	set_count(object, "finished", crowd->finished);
 	set_count(object, "prompt_tokens", crowd->prompt_tokens);
+	set_count(object, "queried_tokens", caching ? crowd->admitted_tokens : 0);
 	set_count(object, "cached_tokens", crowd->cached_tokens);
+	set_count(object, "computed_tokens", crowd->computed_tokens);
 	set_count(object, "output_tokens", crowd->output_tokens);
 	set_count(object, "preemptions", crowd->preemptions);
 	set_real(object, "block_seconds", (double)crowd->block_ns / 1e9);
@@ -486,24 +489,24 @@ static json_t *crowd_value(const struct kv_crowd *crowd)
 	return object;
 }
 
-static json_t *classes_value(const struct kv_insight *insight)
+static json_t *classes_value(const struct kv_insight *insight, bool caching)
 {
 	json_t *array = json_array();
 
 	for (int i = 0; i < KV_LENGTH_CLASSES; i++)
 		if (insight->length_class[i].requests > 0)
-			json_array_append_new(array, crowd_value(&insight->length_class[i]));
+			json_array_append_new(array, crowd_value(&insight->length_class[i], caching));
 	return array;
 }
 
-static json_t *tenants_value(const struct kv_insight *insight)
+static json_t *tenants_value(const struct kv_insight *insight, bool caching)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < insight->tenants; i++)
-		json_array_append_new(array, crowd_value(&insight->tenant[i]));
+		json_array_append_new(array, crowd_value(&insight->tenant[i], caching));
 	if (insight->tenant[KV_TENANTS_MAX].requests > 0)
-		json_array_append_new(array, crowd_value(&insight->tenant[KV_TENANTS_MAX]));
+		json_array_append_new(array, crowd_value(&insight->tenant[KV_TENANTS_MAX], caching));
 	return array;
 }
 
@@ -533,14 +536,15 @@ static json_t *miss_examples_value(const struct kv_insight *insight)
 static void set_insight(json_t *object, const struct kv_summary *summary, struct kv_insight *insight)
 {
 	static const double asked[] = {10, 50, 90};
+	bool caching = summary->counters.queried_tokens > 0;
 	double ago[3];
 	json_t *evicted;
 
 	set(object, "ttft_bands", bands_value(insight, summary->metric[KV_METRIC_TTFT].count));
 	set(object, "worst_ttft", worst_value(insight));
 	set(object, "largest_at_peak", largest_value(insight, summary->peak_time));
-	set(object, "length_classes", classes_value(insight));
-	set(object, "tenants", tenants_value(insight));
+	set(object, "length_classes", classes_value(insight, caching));
+	set(object, "tenants", tenants_value(insight, caching));
 	set(object, "miss_examples", miss_examples_value(insight));
 	kv_distribution_percentiles(&insight->evicted_ago, asked, 3, ago);
 	evicted = add_object(object, "evicted_before_s");

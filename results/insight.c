@@ -135,7 +135,9 @@ static void add_to_crowd(struct kv_crowd *crowd, const struct kv_request_record 
 {
 	crowd->requests++;
 	crowd->prompt_tokens += record->prompt_tokens;
+	crowd->admitted_tokens += record->admitted != KV_TIME_NONE ? record->prompt_tokens : 0;
 	crowd->cached_tokens += record->cached_tokens;
+	crowd->computed_tokens += record->computed_tokens;
 	crowd->output_tokens += record->output_tokens;
 	crowd->preemptions += record->preemptions;
 	crowd->block_ns += record->block_ns;

@@ -40,7 +40,8 @@ struct kv_part_sums {
 /* Requests of a prompt length class or a tenant. */
 struct kv_crowd {
 	char *name;
-	uint64_t requests, finished, prompt_tokens, cached_tokens, output_tokens, preemptions;
+	uint64_t requests, finished, prompt_tokens, output_tokens, preemptions;
+	uint64_t admitted_tokens, cached_tokens, computed_tokens;  /* of the prompts that were admitted, in all; hit; computed */
 	kv_integral block_ns, queue_ns;
 	struct kv_distribution ttft;
 };

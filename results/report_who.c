@@ -5,6 +5,16 @@
 #include "results/facts.h"
 #include "results/html.h"
 
+static void put_hit_rate(struct kv_output *out, const json_t *crowd)
+{
+	double queried = kv_facts_number(crowd, "queried_tokens");
+
+	if (queried > 0)
+		kv_html_cell(out, 100 * kv_facts_number(crowd, "cached_tokens") / queried, 1);
+	else
+		kv_html_text_cell(out, NULL);
+}
+
 static void put_crowds(struct kv_output *out, const json_t *crowds, const char *caption)
 {
 	const json_t *crowd;
@@ -14,18 +24,18 @@ static void put_crowds(struct kv_output *out, const json_t *crowds, const char *
 	json_array_foreach(crowds, i, crowd)
 		total += kv_facts_number(crowd, "block_seconds");
 	kv_html_begin_table(out, caption,
-	                    "|requests|finished|prompt tokens|hit %|output tokens|preemptions|% of "
+	                    "|requests|finished|prompt tokens|computed|hit %|output tokens|preemptions|% of "
 	                    "block-seconds|block-seconds each|"
 	                    "mean queue|TTFT P50|P95|P99");
 	json_array_foreach(crowds, i, crowd) {
 		const char *name = kv_facts_text(crowd, "name");
-		double prompt = kv_facts_number(crowd, "prompt_tokens");
 
 		kv_html_begin_row(out, name[0] != '\0' ? name : "(no tenant)");
 		kv_html_cell(out, kv_facts_number(crowd, "requests"), 0);
 		kv_html_cell(out, kv_facts_number(crowd, "finished"), 0);
-		kv_html_cell(out, prompt, 0);
-		kv_html_cell(out, prompt > 0 ? 100 * kv_facts_number(crowd, "cached_tokens") / prompt : 0, 1);
+		kv_html_cell(out, kv_facts_number(crowd, "prompt_tokens"), 0);
+		kv_html_cell(out, kv_facts_number(crowd, "computed_tokens"), 0);
+		put_hit_rate(out, crowd);
 		kv_html_cell(out, kv_facts_number(crowd, "output_tokens"), 0);
 		kv_html_cell(out, kv_facts_number(crowd, "preemptions"), 0);
 		kv_html_cell(out, total > 0 ? 100 * kv_facts_number(crowd, "block_seconds") / total : 0, 1);

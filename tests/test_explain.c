@@ -83,8 +83,8 @@ END_TEST
 
 static json_t *crowd(const char *name, int requests, double block_seconds, int tokens)
 {
-	return json_pack("{ss si sf si si}", "name", name, "requests", requests, "block_seconds", block_seconds, "prompt_tokens",
-	                 tokens, "cached_tokens", 0);
+	return json_pack("{ss si sf si si}", "name", name, "requests", requests, "block_seconds", block_seconds,
+	                 "computed_tokens", tokens, "prompt_tokens", 0);
 }
 
 /* 90 requests hold 540 block-seconds, 6 each; 10 hold 460, 46 each: 4.6 times the mean of 10. */

@@ -544,6 +544,39 @@ START_TEST(a_request_without_output_has_no_first_token)
 }
 END_TEST
 
+/* acme: 16 tokens computed of r1, 100 of a prompt that was dropped while it waited; the other tenant: 8 hit and 24 computed
+ * of 32. Looked up in all: 48, of which 8 were hit. */
+START_TEST(tenants_are_told_by_what_was_looked_up_and_computed)
+{
+	struct kv_request_record dropped = {
+		.index = 2, .tenant = "acme", .status = KV_DROPPED, .reason = KV_REASON_DEADLINE, .queued = 0,
+		.admitted = KV_TIME_NONE, .first_token = KV_TIME_NONE, .finish = KV_TIME_NONE, .prompt_tokens = 100
+	};
+	struct kv_request_record hit = r0;
+	static const struct expected first[] = {{"queried_tokens", 32}, {"cached_tokens", 8}, {"computed_tokens", 24}};
+	static const struct expected second[] = {
+		{"queried_tokens", 16}, {"cached_tokens", 0}, {"computed_tokens", 16}, {"prompt_tokens", 116}
+	};
+	json_t *whole;
+
+	hit.cached_tokens = 8;
+	hit.computed_tokens = 24;
+	options.write |= KV_WRITE_REPORT;
+	open_results();
+	state.queried_tokens = 48;
+	record(&hit);
+	record(&r1);
+	record(&dropped);
+	finish_results(30 * MS);
+	whole = summary;
+	summary = json_array_get(json_object_get(json_object_get(whole, "kvsim"), "tenants"), 0);
+	CHECK_NUMBERS(first);
+	summary = json_array_get(json_object_get(json_object_get(whole, "kvsim"), "tenants"), 1);
+	CHECK_NUMBERS(second);
+	summary = whole;
+}
+END_TEST
+
 START_TEST(client_side_metrics_need_a_concurrency_cap)
 {
 	info.max_concurrency = 4;
@@ -762,6 +795,7 @@ int main(void)
 	tcase_add_test(tc, a_warmup_longer_than_the_run_leaves_zeros);
 	tcase_add_test(tc, goodput_counts_requests_that_meet_every_objective);
 	tcase_add_test(tc, a_request_without_output_has_no_first_token);
+	tcase_add_test(tc, tenants_are_told_by_what_was_looked_up_and_computed);
 	tcase_add_test(tc, client_side_metrics_need_a_concurrency_cap);
 	tcase_add_test(tc, save_result_writes_the_same_under_the_dated_name);
 	tcase_add_test(tc, console_starts_with_the_block_of_vllm_bench_serve);
