@@ -157,12 +157,13 @@ static struct kv_trace *open_file(const char *path, const struct kv_trace_option
 	trace->row.text = kv_grow(NULL, &trace->row.text_capacity, 1, 1);
 	kv_dependents_init(&trace->dependents);
 	kv_window_init(&trace->window, options->reorder_time, options->reorder_rows, options->reorder_bytes);
-	if (options->request_rate > 0 && !isinf(options->request_rate))
-		trace->gaps = kv_random_create(options->seed, options->replicate, "arrivals");
 	if (open_files(trace, path, err) != 0 || open_reader(trace, err) != 0) {
 		kv_trace_close(trace);
 		return NULL;
 	}
+	/* The reader may have named the seed. */
+	if (options->request_rate > 0 && !isinf(options->request_rate))
+		trace->gaps = kv_trace_random(trace, "arrivals");
 	return trace;
 }
 
@@ -228,6 +229,11 @@ double kv_trace_fraction(const struct kv_trace *trace)
 	if (files->input == NULL)
 		return 0;
 	return ((double)files->at + kv_input_fraction(files->input)) / (double)files->count;
+}
+
+uint64_t kv_trace_seed(const struct kv_trace *trace)
+{
+	return trace->options.seed;
 }
 
 const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace)

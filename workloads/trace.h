@@ -92,6 +92,8 @@ struct kv_source *kv_trace_source(struct kv_trace *trace);
 
 /* How much of it has been read, 0 to 1; 0 where its length is not known. */
 double kv_trace_fraction(const struct kv_trace *trace);
+/* Of what was drawn: the option's, or the one that the description names. */
+uint64_t kv_trace_seed(const struct kv_trace *trace);
 const struct kv_trace_counts *kv_trace_counts(struct kv_trace *trace);
 const struct kv_format *kv_trace_format(const struct kv_trace *trace);
 /* Names of columns. */

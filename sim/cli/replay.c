@@ -14,6 +14,7 @@
 #include "results/results.h"
 #include "sim/base/memory.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/trace_file.h"
 #include "sim/deploy/deployment.h"
 #include "sim/engine/simulation.h"
 #include "workloads/trace.h"
@@ -102,6 +103,7 @@ static void start_trace_options(const struct kv_scenario *s, const char *format,
 	options->skip_bad_rows = s->workload.skip_bad_rows;
 	options->reorder_time = s->workload.reorder_time;
 	options->reorder_rows = s->workload.reorder_rows;
+	kv_trace_file_seed(s, options);
 }
 
 /* At its own times: a rate or scale given for the run is that of the trace. */
@@ -164,7 +166,6 @@ static int open_trace(struct run *run, struct kv_error *err)
 	options.time_scale = s->workload.time_scale;
 	options.request_rate = s->workload.request_rate;
 	options.burstiness = s->workload.burstiness;
-	options.seed = s->seed;
 	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
 		return kv_scenario_fail_in(s, "workload.rows", err);
 	run->trace = kv_trace_open(path, &options, err);
@@ -283,7 +284,7 @@ static void fill_info(struct run *run)
 	info->warning_count = d->warnings.count;
 	info->assumptions = (const char *const *)d->assumptions.text;
 	info->assumption_count = d->assumptions.count;
-	info->seed = s->seed;
+	info->seed = kv_trace_seed(run->trace);
 	info->request_rate = kv_scenario_is_set(s, "workload.request_rate") ? s->workload.request_rate : INFINITY;
 	info->burstiness = s->workload.burstiness;
 	info->max_concurrency = (uint32_t)s->workload.max_concurrency;

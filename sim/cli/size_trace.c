@@ -29,7 +29,7 @@ static int read_lengths(struct kv_size_report *report, struct lengths *lengths, 
 	options.skip_bad_rows = s->workload.skip_bad_rows;
 	options.reorder_time = s->workload.reorder_time;
 	options.reorder_rows = s->workload.reorder_rows;
-	options.own_seed = true;
+	kv_trace_file_seed(s, &options);
 	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
 		return kv_scenario_fail_in(s, "workload.rows", err);
 	trace = kv_trace_open(kv_scenario_workload(s), &options, err);

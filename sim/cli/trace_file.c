@@ -9,6 +9,7 @@
 
 #include "results/number_text.h"
 #include "sim/base/quantity.h"
+#include "sim/deploy/scenario.h"
 
 enum { FORMAT = 256, ROWS, OPEN_LOOP, SKIP, JSON, SEED, REORDER_TIME, REORDER_ROWS };
 
@@ -89,6 +90,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
 }
 
 const struct argp kv_trace_file_argp = {.options = options, .parser = parse};
+
+void kv_trace_file_seed(const struct kv_scenario *scenario, struct kv_trace_options *reading)
+{
+	reading->seed = scenario->seed;
+	reading->own_seed = kv_scenario_setting(scenario, "seed")->origin < KV_BY_FILE;
+}
 
 int kv_trace_file_next(struct kv_trace *trace, struct kv_request *request, struct kv_error *err)
 {

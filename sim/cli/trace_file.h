@@ -12,6 +12,8 @@
 #include "sim/base/error.h"
 #include "workloads/trace.h"
 
+struct kv_scenario;
+
 /* The input of kv_trace_file_argp, to be passed on to it as a child by parsers whose input begins with it. */
 struct kv_trace_file {
 	const char *path;
@@ -21,6 +23,9 @@ struct kv_trace_file {
 
 /* FILE and the options that say how to read it. */
 extern const struct argp kv_trace_file_argp;
+
+/* The scenario's seed; a described load goes by its own where the scenario names none. */
+void kv_trace_file_seed(const struct kv_scenario *scenario, struct kv_trace_options *reading);
 
 /* Hands over the next request; the one before has ended as it arrived, so that those that depend on others come too. */
 int kv_trace_file_next(struct kv_trace *trace, struct kv_request *request, struct kv_error *err);

@@ -35,6 +35,34 @@ run trace generate preset:chat --seed 2 -o two.csv
 ! cmp -s "$scratch/one.csv" "$scratch/two.csv"
 report $? 'another seed gives other requests'
 
+# A preset draws the same requests whatever command reads it, and however: the rows of the written file (but its header).
+rows=$(($(wc -l <"$scratch/one.csv") - 1))
+for command in 'trace info preset:chat' 'trace validate preset:chat' 'trace info one.csv'; do
+	# shellcheck disable=SC2086
+	run $command --json
+	expect_line "as many requests: $command" 0 "\"requests\": $rows,"
+done
+run trace cache preset:chat --blocks 1 --json
+expect_line 'as many requests: trace cache' 0 "\"prompts\": $rows,"
+light='--model llama-3.1-8b --hardware h100-sxm --latency fixed:1ms --write summary,requests,manifest --force --quiet'
+same() {
+	cut -d, -f1,5,11,12 "$scratch/kvsim-out/requests.csv" | cmp -s - "$scratch/drawn"
+	report $? "$1"
+}
+# shellcheck disable=SC2086
+run run --scenario preset:chat $light
+cut -d, -f1,5,11,12 "$scratch/kvsim-out/requests.csv" >"$scratch/drawn"
+report "$([ "$(($(wc -l <"$scratch/drawn") - 1))" -eq "$rows" ]; echo $?)" 'as many requests: run --scenario'
+# shellcheck disable=SC2086
+run run --trace preset:chat $light
+same 'the same requests: run --trace'
+grep -q '"seed": 1,' "$scratch/kvsim-out/manifest.json"
+report $? 'the manifest has the seed that was drawn with'
+# shellcheck disable=SC2086
+run run --trace preset:chat --seed 2 $light
+report "$([ "$(($(wc -l <"$scratch/kvsim-out/requests.csv") - 1))" -eq "$(($(wc -l <"$scratch/two.csv") - 1))" ]; echo $?)" \
+	'the option goes before the file'
+
 "$kvsim" trace generate - <"$srcdir/workloads/presets/chat.yaml" >"$scratch/piped.csv" 2>"$scratch/out"
 cmp -s "$scratch/one.csv" "$scratch/piped.csv"
 report $? 'a description can come from standard input'
