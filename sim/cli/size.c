@@ -267,11 +267,6 @@ uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tok
 	return kv_size_request_blocks(&report->question, &report->answer, tokens);
 }
 
-double kv_size_report_held(const struct kv_size_report *report, double blocks)
-{
-	return (double)report->answer.budget.usable_blocks / blocks;
-}
-
 uint64_t kv_size_report_slots(const struct kv_size_report *report)
 {
 	const struct kv_budget_question *b = &report->question.budget;

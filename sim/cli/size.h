@@ -32,8 +32,10 @@ struct kv_size_arguments {
  * them. */
 struct kv_size_trace {
 	uint64_t requests, too_long;     /* too_long: cut at max_model_len */
-	double mean_tokens, mean_blocks;
+	double mean_tokens;
+	double held;                     /* by the usable memory of a replica, at the trace's own mix */
 	double percentile[3], tokens[3]; /* 50, 90, 99 */
+	double held_if_all[3];           /* if all had that length */
 };
 
 struct kv_size_report {
@@ -87,9 +89,6 @@ uint64_t kv_size_report_length(const struct kv_size_report *report);
 
 /* Blocks that one request of so many tokens takes at most. */
 uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tokens);
-
-/* Requests of so many blocks that the usable blocks of a replica hold. */
-double kv_size_report_held(const struct kv_size_report *report, double blocks);
 
 /* Requests that max_num_seqs lets run at once on all replicas; no bound for llama.cpp, whose slots are asked for. */
 uint64_t kv_size_report_slots(const struct kv_size_report *report);

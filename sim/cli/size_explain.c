@@ -237,7 +237,7 @@ static void print_states(struct kv_output *out, const struct kv_size_report *r)
 	if (!state)
 		return;
 	kv_output_printf(out, "- Recurrent layers keep %" PRIu64 " bytes a sequence whatever its length", state);
-	if (!is_llama(r))
+	if (r->answer.budget.layout.group[r->answer.budget.layout.groups - 1].kind == KV_GROUP_STATE && !is_llama(r))
 		kv_output_printf(out, ", and blocks grow to %u tokens to match", r->answer.budget.layout.group[0].block_size);
 	kv_output_text(out, ": a request costs a constant and a slope.\n");
 }

@@ -100,18 +100,17 @@ static json_t *trace_json(const struct kv_size_report *report)
 {
 	const struct kv_size_trace *t = &report->trace;
 	double slots = (double)kv_size_report_slots(report), replicas = (double)report->arguments.data_parallel;
-	double mix = kv_size_report_held(report, t->mean_blocks);
 	json_t *percentiles = json_array();
 
 	for (int i = 0; i < 3; i++) {
-		double held = kv_size_report_held(report, (double)kv_size_report_blocks(report, (uint64_t)t->tokens[i]));
+		double held = t->held_if_all[i];
 
 		json_array_append_new(percentiles, json_pack("{sf sf sf sf}", "percentile", t->percentile[i], "tokens",
 		                                             t->tokens[i], "fit", held, "at_once", fmin(held * replicas, slots)));
 	}
 	return json_pack("{sI sI sf sf sf so sb}", "requests", (json_int_t)t->requests, "cut_at_max_model_len",
-	                 (json_int_t)t->too_long, "mean_tokens", t->mean_tokens, "fit_at_its_mix", mix, "at_once_at_its_mix",
-	                 fmin(mix * replicas, slots), "percentiles", percentiles, "is_bound", 1);
+	                 (json_int_t)t->too_long, "mean_tokens", t->mean_tokens, "fit_at_its_mix", t->held, "at_once_at_its_mix",
+	                 fmin(t->held * replicas, slots), "percentiles", percentiles, "is_bound", 1);
 }
 
 static void add_remedies(json_t *object, const struct kv_size_report *report)
@@ -194,6 +193,10 @@ json_t *kv_size_report_json(const struct kv_size_report *report)
 	add_answer(object, report);
 	json_object_set_new(object, "weights", weights_json(&report->answer.budget.weights, d->model));
 	json_object_set_new(object, "request", request_json(report));
+	if (report->answer.budget.state_slots)
+		json_object_update_new(object, json_pack("{sI sI}", "state_slots", (json_int_t)report->answer.budget.state_slots,
+		                                         "state_slots_per_request",
+		                                         (json_int_t)report->question.budget.states_per_request));
 	if (report->answer.pools.count)
 		json_object_set_new(object, "window_pools", pools_json(&report->answer.pools));
 	json_object_set_new(object, "notes", kv_size_notes_json(&d->warnings));

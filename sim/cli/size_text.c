@@ -16,6 +16,11 @@ static bool is_llama(const struct kv_size_report *r)
 	return r->question.budget.rule.engine == KV_SIZING_LLAMA_CPP;
 }
 
+static bool is_sglang(const struct kv_size_report *r)
+{
+	return r->question.budget.rule.engine == KV_SIZING_SGLANG;
+}
+
 static void print_heading(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_budget_question *b = &r->question.budget;
@@ -115,11 +120,12 @@ static void print_window_pools(struct kv_output *out, const struct kv_size_repor
 		                 pool->layers, pool->window, pool->share, pool->blocks,
 		                 kv_window_pool_request_blocks(pools, i, kv_size_report_length(r)));
 	}
-	kv_output_text(out, "Shares are layers x window, as the C++ KV manager divides; the PyTorch runtime of 2026 gives "
-	               "each window an equal one unless told otherwise.\n\n");
+	kv_output_text(out, is_sglang(r) ? "The windowed pool has 0.8 times the tokens of the full one (swa_full_tokens_ratio).\n\n"
+	               : "Shares are layers x window, as the C++ KV manager divides; the PyTorch runtime of 2026 gives "
+	                 "each window an equal one unless told otherwise.\n\n");
 }
 
-/* SGLang has pools of its own for windowed layers of some models; which ones is not known here. */
+/* Windowed layers that hold whole contexts where the engine may keep less of them, or does not. */
 static bool is_lower_bound(const struct kv_size_report *r)
 {
 	const struct kv_model *m = r->deployment.model;
@@ -128,6 +134,15 @@ static bool is_lower_bound(const struct kv_size_report *r)
 	for (uint32_t i = 0; i < m->layers; i++)
 		windowed |= m->layer[i].window != 0;
 	return windowed && !r->answer.pools.count && kv_sizing_has_whole_contexts(&r->question.budget.rule);
+}
+
+static void print_state_slots(struct kv_output *out, const struct kv_size_report *r)
+{
+	uint64_t slots = r->answer.budget.state_slots, each = r->question.budget.states_per_request;
+
+	if (is_sglang(r) && r->answer.budget.layout.state_bytes)
+		kv_output_printf(out, "Slots of recurrent state           %" PRIu64 ", %" PRIu64 " a request: at most %" PRIu64 " requests at once\n",
+		                 slots, each, slots / each);
 }
 
 static void print_pool(struct kv_output *out, const struct kv_size_report *r)
@@ -141,6 +156,7 @@ static void print_pool(struct kv_output *out, const struct kv_size_report *r)
 	                 a->kv_cache_tokens, a->pools.count ? " in whole contexts" : " = blocks // groups x block size");
 	kv_output_printf(out, "KV cache size as %-17s %" PRIu64 " tokens%s\n", "the engine logs", a->kv_cache_tokens_reported,
 	                 by_concurrency ? " = concurrency x max_model_len" : "");
+	print_state_slots(out, r);
 }
 
 static void print_llama(struct kv_output *out, const struct kv_size_report *r)
@@ -170,7 +186,9 @@ static void print_capacity(struct kv_output *out, const struct kv_size_report *r
 		                 a->max_concurrency * (double)r->arguments.data_parallel);
 	kv_output_printf(out, "Largest max_model_len that starts  %" PRIu64 "\n", a->largest_max_model_len);
 	if (is_lower_bound(r))
-		kv_output_text(out, "All of this is a lower bound: windowed layers are sized as if they held whole contexts.\n");
+		kv_output_text(out, is_sglang(r) ? "Windowed layers hold whole contexts: SGLang of this profile has pools for windows of Llama 4, "
+		               "gpt-oss, Gemma 4, MiMo-V2 and Step-3.5 only.\n"
+		               : "All of this is a lower bound: windowed layers are sized as if they held whole contexts.\n");
 }
 
 /* What else bounds them where memory would hold more. */
@@ -225,9 +243,9 @@ static void print_lengths(struct kv_output *out, const struct kv_size_report *r)
 		print_wanted(out, r, each, usable);
 }
 
-static void print_mix(struct kv_output *out, const struct kv_size_report *r, double blocks)
+static void print_mix(struct kv_output *out, const struct kv_size_report *r, double of_a_replica)
 {
-	double held = kv_size_report_held(r, blocks) * (double)r->arguments.data_parallel;
+	double held = of_a_replica * (double)r->arguments.data_parallel;
 	double slots = (double)kv_size_report_slots(r);
 
 	kv_output_printf(out, "%7.1f", fmin(held, slots));
@@ -251,10 +269,10 @@ static void print_trace(struct kv_output *out, const struct kv_size_report *r)
 	                 "sharing and growth move it:\n",
 	                 t->requests, t->mean_tokens);
 	kv_output_text(out, "  at its own mix                 ");
-	print_mix(out, r, t->mean_blocks);
+	print_mix(out, r, t->held);
 	for (int i = 0; i < 3; i++) {
 		kv_output_printf(out, "  if all were of p%.0f, %8.0f tokens ", t->percentile[i], t->tokens[i]);
-		print_mix(out, r, (double)kv_size_report_blocks(r, (uint64_t)t->tokens[i]));
+		print_mix(out, r, t->held_if_all[i]);
 	}
 	if (t->too_long)
 		kv_output_printf(out, "  %" PRIu64 " of them are longer than max_model_len and counted with it\n",

@@ -51,9 +51,7 @@ static void summarise(struct kv_size_report *report, struct lengths *lengths)
 	static const double percentiles[3] = { 50, 90, 99 };
 	struct kv_size_trace *t = &report->trace;
 
-	for (size_t i = 0; i < lengths->count; i++)
-		t->mean_blocks +=
-			(double)kv_size_report_blocks(report, (uint64_t)lengths->tokens[i]) / (double)lengths->count;
+	t->held = kv_size_mix_held(&report->question, &report->answer, lengths->tokens, lengths->count);
 	gsl_sort(lengths->tokens, 1, lengths->count);
 	t->requests = lengths->count;
 	t->mean_tokens = gsl_stats_mean(lengths->tokens, 1, lengths->count);
@@ -61,6 +59,7 @@ static void summarise(struct kv_size_report *report, struct lengths *lengths)
 		t->percentile[i] = percentiles[i];
 		t->tokens[i] = gsl_stats_quantile_from_sorted_data(lengths->tokens, 1, lengths->count,
 		                                                   percentiles[i] / 100);
+		t->held_if_all[i] = kv_size_mix_held(&report->question, &report->answer, &t->tokens[i], 1);
 	}
 }
 

@@ -178,6 +178,9 @@ static uint32_t block_multiple(const struct kv_deployment *d)
 	return indexed ? 64 : (uint32_t)kv_max(1, d->profile->sizing.block_multiple);
 }
 
+/* SGLang's MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO: the tree keeps states beside the running one. */
+enum { SGLANG_STATES_WITH_TREE = 3 };
+
 static struct kv_sizing_rule sizing_rule(const struct kv_deployment *d)
 {
 	struct kv_sizing_rule rule = d->profile->sizing;
@@ -202,6 +205,7 @@ static int fill_question(struct kv_deployment *d, const struct kv_scenario *s, u
 		.expert_ranks = 1,
 		.max_num_batched_tokens = s->engine.max_num_batched_tokens,
 		.max_num_seqs = s->engine.max_num_seqs,
+		.states_per_request = s->engine.enable_prefix_caching ? SGLANG_STATES_WITH_TREE : 1,
 		.device_bytes = device_bytes,
 		.device_source = KV_FROM_PROFILE,
 		.utilization = s->engine.gpu_memory_utilization,
@@ -250,6 +254,9 @@ static int check_groups(const struct kv_deployment *d, struct kv_error *err)
 			               "one block size only",
 			               d->model->name, layout->group[0].block_size, layout->group[g].block_size);
 	}
+	if (layout->state_bytes)
+		return kv_fail(err, KV_EXIT_USAGE, "%s has recurrent layers, whose states run does not simulate: it runs models with "
+		               "full, mla and sliding_window layers", d->model->name);
 	return 0;
 }
 

@@ -281,11 +281,11 @@ static int collect_range(const struct kv_model *model, const struct kv_layout_op
 		const struct kv_layer *layer = &model->layer[i];
 		struct layer_type type;
 
-		if (layer->mixer == KV_MIXER_NONE || layer->shares_kv_with >= 0)
+		if (layer->mixer == KV_MIXER_NONE || layer->shares_kv_with >= 0 || (o->states_apart && !layer->kv_heads))
 			continue;
 		if (size_layer(model, i, o, &type, err) != 0 || add_type(types, &type, model, err) != 0)
 			return -1;
-		if (!layer->with_state)
+		if (!layer->with_state || o->states_apart)
 			continue;
 		type = (struct layer_type){.kind = KV_GROUP_STATE, .count = 1, .block_size = o->block_size};
 		size_state(model, KV_MIXER_MAMBA2, o, &type);

@@ -70,6 +70,7 @@ struct kv_layout_options {
 	const struct kv_cache_format *cache;
 	struct kv_wide_layers wide;       /* layers whose cache is not in that format but in the model's dtype */
 	bool whole_context;               /* no groups: windowed layers hold their whole context like full ones */
+	bool states_apart;                /* recurrent states are kept elsewhere: attention alone is laid out */
 	bool mtp;                         /* cache the multi-token prediction layers too */
 	const struct kv_model *draft;     /* a drafter of another model, whose layers share the pool; NULL = none */
 	uint32_t speculative_tokens;      /* widens the convolution state, adds states to a request */

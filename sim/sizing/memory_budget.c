@@ -170,12 +170,45 @@ bool kv_sizing_has_whole_contexts(const struct kv_sizing_rule *rule)
 	return rule->engine == KV_SIZING_SGLANG || rule->engine == KV_SIZING_TENSORRT_LLM;
 }
 
+/* SGLang's server_args.py and memory pools: states are float32 unless the config says otherwise. */
+#define MAMBA_FULL_MEMORY_RATIO 0.9
+
+static uint64_t slot_bytes(const struct kv_budget_question *q, uint32_t first, uint32_t layers)
+{
+	const struct kv_recurrent *r = &q->model->recurrent;
+	struct kv_state_elements all = kv_model_state(q->model, q->layout.tensor_parallel);
+	uint64_t bits = all.convolution * kv_dtype_bits(r->conv_dtype)
+	                + all.state * (r->state_dtype_given ? kv_dtype_bits(r->state_dtype) : 32);
+	uint64_t here = 0, everywhere = 0;
+
+	for (uint32_t i = 0; i < q->model->layers; i++) {
+		bool recurrent = kv_layer_is_recurrent(&q->model->layer[i]);
+
+		everywhere += recurrent;
+		here += recurrent && i >= first && i < first + layers;
+	}
+	return everywhere ? bits / 8 / q->layout.tensor_parallel * here / everywhere : 0;
+}
+
+static void take_states(const struct kv_budget_question *q, const struct kv_layout_options *stage, struct kv_budget *budget)
+{
+	uint64_t slot = slot_bytes(q, stage->first_layer, stage->layer_count);
+	double share = MAMBA_FULL_MEMORY_RATIO / (1 + MAMBA_FULL_MEMORY_RATIO);
+
+	if (q->rule.engine != KV_SIZING_SGLANG || slot == 0)
+		return;
+	budget->layout.state_bytes = slot;
+	budget->state_slots = budget->kv_bytes > 0 ? (uint64_t)((double)budget->kv_bytes * share / (double)slot) : 0;
+	add_line(budget, "slots of recurrent state", -(int64_t)(budget->state_slots * slot), KV_FROM_PROFILE,
+	         "mamba_full_memory_ratio 0.9");
+}
+
 static int check_layers(const struct kv_budget_question *q, struct kv_error *err)
 {
 	if (q->rule.engine == KV_SIZING_LLAMA_CPP && q->model->layer[0].mixer == KV_MIXER_COMPRESSED)
 		return kv_fail(err, KV_EXIT_USAGE, "%s has compressed layers: their cache in llama.cpp is not known here; use a vLLM profile",
 		               q->model->name);
-	for (uint32_t i = 0; kv_sizing_has_whole_contexts(&q->rule) && i < q->model->layers; i++)
+	for (uint32_t i = 0; q->rule.engine == KV_SIZING_TENSORRT_LLM && i < q->model->layers; i++)
 		if (kv_layer_is_recurrent(&q->model->layer[i]))
 			return kv_fail(err, KV_EXIT_USAGE, "%s has recurrent layers: how this engine shares memory between their states and "
 			               "its KV cache is not known here; use a vLLM profile", q->model->name);
@@ -203,6 +236,7 @@ static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct
 
 	*budget = (struct kv_budget){.stage = stage};
 	layout.whole_context |= kv_sizing_has_whole_contexts(&q->rule);
+	layout.states_apart = q->rule.engine == KV_SIZING_SGLANG;
 	kv_pipeline_stage(q->model->layers, q->pipeline_parallel, stage, &layout.first_layer, &layout.layer_count);
 	weights.first_layer = layout.first_layer;
 	weights.layer_count = layout.layer_count;
@@ -213,6 +247,8 @@ static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct
 		add_line(budget, "kv_cache_memory_bytes", (int64_t)q->kv_cache_memory_bytes, KV_FROM_USER, "");
 	else if (q->device_bytes)
 		draw_lines(q, layout.layer_count, budget);
+	if (budget->lines)
+		take_states(q, &layout, budget);
 	count_blocks(q, budget);
 	if (q->num_blocks_override && !q->kv_cache_memory_bytes && !q->device_bytes)
 		add_line(budget, "num_gpu_blocks_override", (int64_t)(budget->num_blocks * budget->layout.page_bytes),

@@ -6,8 +6,8 @@
  *     llama.cpp     KV = what is asked for; it fits or it does not
  *
  * blocks = floor(KV / page), the smallest number over pipeline stages; for SGLang and TensorRT-LLM windowed layers are
- * sized as if they held whole contexts, a lower bound (sim/sizing/window_pools.h has TensorRT-LLM's pools). KV may be
- * negative. `run` and `size` call this one function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang
+ * sized as if they held whole contexts (sim/sizing/window_pools.h has their pools). SGLang first sets aside slots of
+ * recurrent state, mamba_full_memory_ratio (0.9) times the bytes of the KV cache. KV may be negative. `run` and `size` call this one function. Rules: vLLM gpu_worker.py and kv_cache_utils.py of 2026-08, SGLang
  * server_args.py of 2026-07, TensorRT-LLM's KV manager, llama.cpp of 2026-08.
  */
 #ifndef KV_SIM_MEMORY_BUDGET_H
@@ -57,6 +57,7 @@ struct kv_budget_question {
 	uint32_t expert_ranks;            /* as in kv_weight_options */
 	enum kv_draft_method drafter;     /* of layout.draft, if there is one */
 	uint64_t max_num_batched_tokens, max_num_seqs;
+	uint32_t states_per_request;      /* SGLang: slots of recurrent state that one takes; 0 = 1 */
 	uint64_t device_bytes;            /* as the framework sees them; 0 = unknown */
 	enum kv_provenance device_source;
 	double utilization;               /* share of device_bytes (TensorRT-LLM: of what is free), 0..1; 0 = the rule's own */
@@ -87,6 +88,7 @@ struct kv_budget {
 	int64_t kv_bytes;         /* available for KV on one rank; may be negative */
 	uint64_t num_blocks;      /* as the engine counts them, null block included */
 	uint64_t usable_blocks;
+	uint64_t state_slots;     /* SGLang's slots of recurrent state; 0 = it has no such pool */
 	struct kv_layout layout;
 	struct kv_weights weights;/* of that stage */
 };

@@ -3,6 +3,7 @@
 #include "sim/sizing/sizing.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "sim/base/units.h"
 
@@ -111,6 +112,14 @@ static uint64_t reported_tokens(const struct kv_size_question *q, const struct k
 	return a->kv_cache_tokens;
 }
 
+/* SGLang runs no more requests than it has states for; INFINITY where it keeps none. */
+static double state_bound(const struct kv_size_question *q, const struct kv_size_answer *a)
+{
+	bool keeps = q->budget.rule.engine == KV_SIZING_SGLANG && a->budget.layout.state_bytes;
+
+	return keeps ? (double)(a->budget.state_slots / kv_max(1, q->budget.states_per_request)) : INFINITY;
+}
+
 static void answer_pool(const struct kv_size_question *q, uint64_t limit, struct kv_size_answer *a)
 {
 	const struct kv_budget *b = &a->budget;
@@ -119,9 +128,9 @@ static void answer_pool(const struct kv_size_question *q, uint64_t limit, struct
 	a->blocks_per_request = kv_layout_request_blocks(&b->layout, q->max_model_len, in_flight);
 	a->bytes_per_request = a->blocks_per_request * b->layout.page_bytes;
 	a->kv_cache_tokens = b->num_blocks / b->layout.groups * smallest_block(&b->layout);
-	a->max_concurrency = (double)b->num_blocks / (double)a->blocks_per_request;
+	a->max_concurrency = fmin((double)b->num_blocks / (double)a->blocks_per_request, state_bound(q, a));
 	a->kv_cache_tokens_reported = reported_tokens(q, a);
-	a->starts = kv_budget_starts(b, q->max_model_len, in_flight);
+	a->starts = kv_budget_starts(b, q->max_model_len, in_flight) && state_bound(q, a) >= 1;
 	a->largest_max_model_len = kv_budget_largest_length(b, limit, in_flight);
 	if (!a->starts && q->budget.num_blocks_override)
 		a->shortfall_bytes = (int64_t)((a->blocks_per_request - b->num_blocks) * b->layout.page_bytes);
@@ -131,6 +140,8 @@ static void answer_pool(const struct kv_size_question *q, uint64_t limit, struct
 
 static int plan_pools(const struct kv_size_question *q, uint64_t longest, struct kv_size_answer *a, struct kv_error *err)
 {
+	if (q->budget.rule.engine == KV_SIZING_SGLANG)
+		return kv_window_pools_by_ratio(q->budget.model, &q->budget.layout, a->budget.kv_bytes, &a->pools, err);
 	return kv_window_pools_plan(q->budget.model, &q->budget.layout, longest, a->budget.kv_bytes, &a->pools, err);
 }
 
@@ -162,7 +173,7 @@ static void answer_pools(const struct kv_size_question *q, uint64_t limit, struc
 
 static bool divides_by_window(const struct kv_size_question *q)
 {
-	return q->budget.rule.engine == KV_SIZING_TENSORRT_LLM && !q->budget.num_blocks_override && q->budget.pipeline_parallel == 1;
+	return kv_sizing_has_whole_contexts(&q->budget.rule) && !q->budget.num_blocks_override && q->budget.pipeline_parallel == 1;
 }
 
 int kv_size(const struct kv_size_question *q, struct kv_size_answer *a, struct kv_error *err)
@@ -207,7 +218,44 @@ uint64_t kv_size_requests_held(const struct kv_size_question *q, const struct kv
 		return (uint64_t)a->max_concurrency;
 	if (a->pools.count)
 		return (uint64_t)kv_window_pools_requests(&a->pools, tokens);
-	return (usable ? a->budget.usable_blocks : a->budget.num_blocks) / kv_size_request_blocks(q, a, tokens);
+	return (uint64_t)fmin((double)((usable ? a->budget.usable_blocks : a->budget.num_blocks) / kv_size_request_blocks(q, a, tokens)),
+	                      state_bound(q, a));
+}
+
+static double llama_mix(const struct kv_size_question *q, const struct kv_size_answer *a, const double *tokens, size_t count)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += (double)kv_llama_cache_bytes(&q->budget, (uint64_t)tokens[i], 1) / (double)count;
+	return a->budget.kv_bytes > 0 ? (double)a->budget.kv_bytes / bytes : 0;
+}
+
+static double pools_mix(const struct kv_size_answer *a, const double *tokens, size_t count)
+{
+	double fewest = INFINITY;
+
+	for (uint32_t p = 0; p < a->pools.count; p++) {
+		double blocks = 0;
+
+		for (size_t i = 0; i < count; i++)
+			blocks += (double)kv_window_pool_request_blocks(&a->pools, p, (uint64_t)tokens[i]) / (double)count;
+		fewest = fmin(fewest, (double)a->pools.pool[p].blocks / blocks);
+	}
+	return fewest;
+}
+
+double kv_size_mix_held(const struct kv_size_question *q, const struct kv_size_answer *a, const double *tokens, size_t count)
+{
+	double blocks = 0;
+
+	if (q->budget.rule.engine == KV_SIZING_LLAMA_CPP)
+		return llama_mix(q, a, tokens, count);
+	if (a->pools.count)
+		return pools_mix(a, tokens, count);
+	for (size_t i = 0; i < count; i++)
+		blocks += (double)kv_size_request_blocks(q, a, (uint64_t)tokens[i]) / (double)count;
+	return fmin((double)a->budget.usable_blocks / blocks, state_bound(q, a));
 }
 
 uint64_t kv_size_requests_at_once(const struct kv_size_question *q, const struct kv_size_answer *a, uint64_t tokens,

@@ -29,7 +29,7 @@ struct kv_size_answer {
 	uint64_t blocks_per_request;   /* of max_model_len tokens */
 	uint64_t bytes_per_request;
 	double max_concurrency;        /* blocks / blocks_per_request */
-	struct kv_window_pools pools;  /* TensorRT-LLM with several windows; blocks above are then all of theirs */
+	struct kv_window_pools pools;  /* of engines that have one a window; blocks above are then all of theirs */
 	uint64_t largest_max_model_len;/* that starts, within the model's own limit unless max_model_len is beyond it */
 };
 
@@ -52,6 +52,10 @@ uint64_t kv_size_requests_held(const struct kv_size_question *question, const st
  * max_num_seqs of each. llama.cpp's slots are asked for one by one: what memory holds. */
 uint64_t kv_size_requests_at_once(const struct kv_size_question *question, const struct kv_size_answer *answer,
                                   uint64_t tokens, uint64_t replicas);
+
+/* How many requests of these lengths, in equal parts, usable memory holds at once. */
+double kv_size_mix_held(const struct kv_size_question *question, const struct kv_size_answer *answer, const double *tokens,
+                        size_t count);
 
 /* Tokens scheduled and not yet computed. */
 uint64_t kv_size_in_flight(const struct kv_size_question *question);

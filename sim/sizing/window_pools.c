@@ -3,8 +3,12 @@
 #include "sim/sizing/window_pools.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "sim/base/units.h"
+#include "sim/model/model.h"
+
+#define SWA_FULL_TOKENS_RATIO 0.8
 
 static uint64_t reach(const struct kv_window_pool *pool, uint64_t tokens)
 {
@@ -40,8 +44,8 @@ static void add_group(struct kv_window_pools *pools, const struct kv_layout *lay
 	pools->pool[i].token_bytes += layer_bytes * group->layers;
 }
 
-int kv_window_pools_plan(const struct kv_model *model, const struct kv_layout_options *options, uint64_t longest,
-                         int64_t kv_bytes, struct kv_window_pools *pools, struct kv_error *err)
+static int collect(const struct kv_model *model, const struct kv_layout_options *options, struct kv_window_pools *pools,
+                   struct kv_error *err)
 {
 	struct kv_layout layout;
 
@@ -52,12 +56,56 @@ int kv_window_pools_plan(const struct kv_model *model, const struct kv_layout_op
 		add_group(pools, &layout, &layout.group[i]);
 	if (pools->count == 1)
 		pools->count = 0;
+	return 0;
+}
+
+int kv_window_pools_plan(const struct kv_model *model, const struct kv_layout_options *options, uint64_t longest,
+                         int64_t kv_bytes, struct kv_window_pools *pools, struct kv_error *err)
+{
+	if (collect(model, options, pools, err) != 0)
+		return -1;
 	kv_window_pools_share(pools, longest);
 	for (uint32_t i = 0; i < pools->count && kv_bytes > 0; i++) {
 		struct kv_window_pool *pool = &pools->pool[i];
 
 		pool->blocks = kv_window_pool_part(pool, (uint64_t)kv_bytes / (pool->token_bytes * pools->block_size));
 	}
+	return 0;
+}
+
+/* SGLang's is_hybrid_swa_model. */
+static bool has_own_pool(const struct kv_model *model)
+{
+	static const char *const families[] = {"gemma4", "gpt_oss", "llama4", "mimo_v2", "step3p5"};
+
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		if (!strncmp(model->family, families[i], strlen(families[i])))
+			return true;
+	return false;
+}
+
+int kv_window_pools_by_ratio(const struct kv_model *model, const struct kv_layout_options *options, int64_t kv_bytes,
+                             struct kv_window_pools *pools, struct kv_error *err)
+{
+	struct kv_window_pool *full, *windowed;
+	double tokens;
+
+	*pools = (struct kv_window_pools){0};
+	if (!has_own_pool(model) || options->whole_context)
+		return 0;
+	if (collect(model, options, pools, err) != 0)
+		return -1;
+	if (pools->count != 2 || pools->pool[0].window) {
+		pools->count = 0;
+		return 0;
+	}
+	full = &pools->pool[0];
+	windowed = &pools->pool[1];
+	tokens = fmax(0, floor((double)kv_bytes / ((double)full->token_bytes + SWA_FULL_TOKENS_RATIO * (double)windowed->token_bytes)));
+	full->blocks = (uint64_t)tokens / pools->block_size;
+	windowed->blocks = (uint64_t)(SWA_FULL_TOKENS_RATIO * tokens) / pools->block_size;
+	full->share = (double)full->token_bytes / ((double)full->token_bytes + SWA_FULL_TOKENS_RATIO * (double)windowed->token_bytes);
+	windowed->share = 1 - full->share;
 	return 0;
 }
 

@@ -148,7 +148,7 @@ run size --model llama-3.1-8b --gpu-memory 80GiB --gpu-memory-utilization 1.1
 expect_line 'utilisation above 1' 64 'gpu-memory-utilization'
 run size --model llama-3.1-8b --gpu-memory 80GiB -tp 3
 expect_line 'heads that do not split' 64 'kvsim: --tensor-parallel-size: 3 ranks do not divide the 32 query heads of llama-3.1-8b'
-run size --model qwen3-next-80b-a3b --gpu-memory 80GiB --engine sglang-2026-07
+run size --model qwen3-next-80b-a3b --gpu-memory 80GiB --engine trtllm-2026-08
 expect_line 'what is not known is refused' 64 'recurrent layers'
 
 cat >"$scratch/config.json" <<END

@@ -80,4 +80,28 @@ END
 run size --model next.json --gpu-memory 24GiB --engine llama.cpp-2026-08 --explain
 expect_line "llama.cpp's states have 4 bytes an element" 0 'Recurrent state a sequence         6586368 bytes'
 expect_line 'and it has no blocks to speak of' 0 'Cells are set aside for all slots at start-up'
+
+# SGLang: a token takes 18 x 2048 bytes in full layers and as much in windowed ones; full = KV / (36864 + 0.8 x 36864).
+run size --model gpt-oss-120b --kv-cache-memory-bytes 66355200000 --engine sglang-2026-07 --max-model-len 100000 --length 100000
+expect_line "SGLang's full pool" 0 'full                 18        0   0.5556      1000000                       100000'
+expect_line 'and its windowed one with 0.8 times its tokens' 0 \
+	'sliding_window       18      128   0.4444       800000                          128'
+expect_line 'requests are as many as the scarcer pool holds' 0 'Requests of 100000 tokens   10 fit at once'
+
+# SGLang: 36 states of (8192 x 3 x 2 + 32 x 128 x 128 x 4) / 4 = 19,316,736 bytes a slot, in 0.9 / 1.9 of the memory; the rest
+# for 12 layers of one head of 256: 12,288 bytes a token.
+run size --model qwen3-next-80b-a3b --kv-cache-memory-bytes 40780000000 --engine sglang-2026-07 -tp 4
+expect_line "SGLang's slots of recurrent state" 0 'Slots of recurrent state           1000, 3 a request: at most 333 requests at once'
+expect_line 'are set aside before its KV cache' 0 'KV cache tokens                    1746684 '
+run run --model qwen3-next-80b-a3b --hardware h100-sxm --engine sglang-2026-07 -tp 4 --trace /dev/null
+expect_line 'which run does not simulate' 64 'has recurrent layers, whose states run does not simulate'
+
+# TensorRT-LLM: 52000 x 0.6061 = 31515 blocks of full layers, 10000 x 0.3939 = 3939 of windowed ones; 3200 tokens hold 100, 32.
+cat >"$scratch/even.csv" <<END
+arrival_s,prompt_tokens,output_tokens
+0,3000,200
+1,3100,100
+END
+run size --model gemma-3-27b --kv-cache-memory-bytes 136314880000 --engine trtllm-2026-08 --max-model-len 8192 --trace even.csv
+expect_line 'of a trace, too, the scarcer pool holds the fewest' 0 'at its own mix                   123.1'
 finish
