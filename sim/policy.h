@@ -163,7 +163,7 @@ enum kv_prefix_form {
 	KV_PREFIX_CHAIN,  /* full blocks are registered when they are scheduled, and looked up by their hash chain */
 	KV_PREFIX_RADIX,  /* pages of computed tokens lie in a tree of token sequences, and leaves of it go as a whole */
 	KV_PREFIX_PARTIAL,/* blocks lie in a tree, may be matched in part, and go from its leaves */
-	KV_PREFIX_ANYWHERE/* equal pieces are found wherever they stand: an upper bound that no run can have */
+	KV_PREFIX_ANYWHERE/* equal pieces are found wherever they stand, which no run can have */
 };
 
 struct kv_partial_reuse {

@@ -1,7 +1,8 @@
-/* What reuse could be at most if computed content could be used again wherever it stands: a piece of a prompt counts as
- * found if the same text is in the pool, whatever came before it. Each named part of a prompt is cut into pieces from its
- * own beginning. An upper bound: attention makes what is computed of a piece depend on all before it, so that an engine
- * has to compute part of each piece again (CacheBlend) and gets less than this; no run can have it. */
+/* What reuse could be at most if computed content could be used again wherever it stands: a piece of a prompt counts
+ * as found if the same text is in the pool, whatever came before it. Each named part of a prompt is cut into pieces from
+ * its own beginning. An upper bound where the pool holds all pieces: attention makes what is computed of a piece depend
+ * on all before it, so that an engine has to compute part of each piece again (CacheBlend) and gets less than this; no
+ * run can have it. */
 #include "config.h"
 
 #include "policies/policies.h"
@@ -24,7 +25,7 @@ static const struct kv_param params[] = {
 const struct kv_policy kv_prefix_position_independent = {
 	.kind = KV_POLICY_PREFIX,
 	.name = "position-independent",
-	.summary = "an upper bound, for kvsim trace cache alone: equal pieces are reused wherever they stand",
+	.summary = "for kvsim trace cache alone: equal pieces are reused wherever they stand, a bound if the pool holds all",
 	.source = "RAGPulse's reuse of chunks; Yao et al., CacheBlend, EuroSys 2025",
 	.state_size = sizeof(struct position_independent),
 	.params = params,

@@ -74,8 +74,8 @@ static const struct argp_option options[] = {
 	  .key = OPTION_PREFIX,
 	  .arg = "NAME[,param=value]",
 	  .doc = "How prompts are found: block-hash, by whole blocks; radix[,page=N], in a radix tree of pages (default: "
-	         "--block-size, or 1 token) that goes by whole leaves; position-independent[,piece=N], an upper bound: "
-	         "equal pieces wherever they stand (default: block-hash)" },
+	         "--block-size, or 1 token) that goes by whole leaves; position-independent[,piece=N]: equal pieces "
+	         "wherever they stand, an upper bound where the pool holds them all (default: block-hash)" },
 	{ 0 }
 };
 
@@ -249,8 +249,9 @@ static void print_form(struct kv_output *out, const struct arguments *a, uint64_
 	}
 	kv_trace_file_print_text(out, unit_of(a), "%" PRIu64 ", %" PRIu32 " different", blocks, different);
 	if (a->anywhere) {
-		kv_trace_file_print_text(out, "Upper bound", "equal pieces count as hit wherever they stand, which no engine "
-		                         "reaches");
+		kv_trace_file_print_text(out, "Equal pieces", "count as hit wherever they stand, which no engine reaches");
+		kv_trace_file_print_text(out, "Upper bound", "in pools of %" PRIu32 " pieces or more, which hold all; in "
+		                         "smaller ones what this eviction keeps, and no bound", different);
 		return;
 	}
 	kv_trace_file_print_text(out, "Unit of eviction", "%s", units[a->unit]);
@@ -261,8 +262,7 @@ static json_t *form_json(const struct arguments *a, uint32_t different)
 	if (a->page > 0)
 		return json_pack("{ss sI}", "prefix", "radix", "page", (json_int_t)a->page);
 	if (a->anywhere)
-		return json_pack("{ss sb sI}", "prefix", "position-independent", "upper_bound", 1, "unique_blocks",
-		                 (json_int_t)different);
+		return json_pack("{ss sI}", "prefix", "position-independent", "unique_blocks", (json_int_t)different);
 	return json_pack("{ss sI}", "unit", units[a->unit], "unique_blocks", (json_int_t)different);
 }
 
@@ -292,17 +292,24 @@ static json_t *sums_json(const struct kv_replay_sums *sums)
 	                 (json_int_t)sums->expired_blocks);
 }
 
+static json_t *row_json(const struct arguments *a, const struct row *row, uint32_t different)
+{
+	json_t *run = json_pack("{ss sI sI so so}", "eviction", row->eviction, "blocks", (json_int_t)row->blocks,
+	                        "resident_blocks", (json_int_t)row->result.resident_blocks, "whole",
+	                        sums_json(&row->result.whole), "second_half", sums_json(&row->result.second_half));
+
+	if (a->anywhere)
+		json_object_set_new(run, "upper_bound", json_boolean(row->blocks >= different));
+	return run;
+}
+
 static void print_json(struct kv_output *out, const struct arguments *a, struct kv_trace *file,
                        const struct prompts *prompts, const struct row *rows, size_t count)
 {
 	json_t *runs = json_array(), *answer, *form;
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(runs, json_pack("{ss sI sI so so}", "eviction", rows[i].eviction, "blocks",
-		                                      (json_int_t)rows[i].blocks, "resident_blocks",
-		                                      (json_int_t)rows[i].result.resident_blocks, "whole",
-		                                      sums_json(&rows[i].result.whole), "second_half",
-		                                      sums_json(&rows[i].result.second_half)));
+		json_array_append_new(runs, row_json(a, &rows[i], prompts->blocks.nodes));
 	answer = json_pack("{ss ss}", "file", a->file.path, "format", kv_trace_format(file)->name);
 	form = form_json(a, prompts->blocks.nodes);
 	json_object_update(answer, form);

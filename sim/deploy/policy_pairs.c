@@ -131,9 +131,9 @@ int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const 
 		               "pool sizes and without time", eviction->name);
 	if (form_of(policy) == KV_PREFIX_ANYWHERE)
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "prefix %s is an upper bound: what is computed of a piece depends on all that stands before it, "
-		               "so no engine reuses it elsewhere without computing part of it again. kvsim trace cache gives "
-		               "the bound", policy[KV_POLICY_PREFIX].policy->name);
+		               "prefix %s is no engine's: what is computed of a piece depends on all that stands before it, "
+		               "so no engine reuses it elsewhere without computing part of it again. kvsim trace cache says "
+		               "what could be reused at most", policy[KV_POLICY_PREFIX].policy->name);
 	if (kv_policies_check_leaves(policy, err))
 		return -1;
 	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {

@@ -107,25 +107,36 @@ END
 
 printf 'arrival_s,prompt,output_tokens\n0,a:32 b:20,1\n1,b:20 a:32,1\n' >"$scratch/swapped.csv"
 run trace cache swapped.csv --blocks 9 --prefix position-independent
-expect 'an upper bound says that it is one' 0 <<END
+expect 'an upper bound says where it is one' 0 <<END
 File                    swapped.csv
 Format                  kvsim (the native trace: CSV with a header, or JSON lines)
 Prompts                 2
 Prompt tokens           104 (52 in the second half)
 Pieces                  8, 4 different
-Upper bound             equal pieces count as hit wherever they stand, which no engine reaches
+Equal pieces            count as hit wherever they stand, which no engine reaches
+Upper bound             in pools of 4 pieces or more, which hold all; in smaller ones what this eviction keeps, and no bound
 
                                        whole trace:                                           second half:                       
 Eviction                    Pieces       hit tokens       % evicted tokens         pieces       hit tokens       % evicted pieces
 lru                              9               52   50.00              0              0               52  100.00              0
 END
-run trace cache swapped.csv --blocks 9 --prefix position-independent,piece=8 --json
+# a:32 and b:20 are 4 and 3 pieces of at most 8 tokens.
+run trace cache swapped.csv --blocks 7 --prefix position-independent,piece=8 --json
 expect_line 'in JSON too' 0 '"upper_bound": true'
+run trace cache swapped.csv --blocks 6 --prefix position-independent,piece=8 --json
+expect_line 'a pool that is too small for all pieces gives no bound' 0 '"upper_bound": false'
+# One block of a chain is four pieces: of two blocks the third prompt finds its own, of two pieces at most 8 tokens.
+printf 'arrival_s,prompt,output_tokens\n0,a:4 b:4 c:4 d:4,1\n1,z:16,1\n2,a:4 b:4 c:4 d:4,1\n' >"$scratch/finite.csv"
+run trace cache finite.csv --blocks 2 --json
+expect_line 'a finite pool: blocks of a chain' 0 '"hit_tokens": 16'
+run trace cache finite.csv --blocks 2 --prefix position-independent --json
+report "$(awk '/"hit_tokens"/ && $2 + 0 > 8 { found = 1 } END { exit found }' "$scratch/out"; echo $?)" 'and pieces, of which fewer are found'
+expect_line 'which is no bound' 0 '"upper_bound": false'
 run trace cache swapped.csv --blocks 9 --prefix position-independent --unit leaf
 expect_line 'pieces have no leaves' 64 '--unit does not go with --prefix position-independent: its pieces have no leaves'
 run run --model llama-3.1-8b --hardware h100-sxm --trace four.csv --prefix position-independent
-expect 'a run cannot have an upper bound' 64 <<END
-kvsim: prefix position-independent is an upper bound: what is computed of a piece depends on all that stands before it, so no engine reuses it elsewhere without computing part of it again. kvsim trace cache gives the bound
+expect 'a run cannot reuse pieces anywhere' 64 <<END
+kvsim: prefix position-independent is no engine's: what is computed of a piece depends on all that stands before it, so no engine reuses it elsewhere without computing part of it again. kvsim trace cache says what could be reused at most
 END
 
 finish
