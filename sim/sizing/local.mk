@@ -3,6 +3,8 @@ libkvsim_a_SOURCES += \
 	%D%/log_engine_pools.c \
 	%D%/log_facts.c %D%/log_facts.h %D%/log_lines.c %D%/log_lines.h \
 	%D%/log_patterns.c %D%/log_patterns.h %D%/log_reader.c \
+	%D%/log_readings.c %D%/log_readings.h \
+	%D%/log_settings.c \
 	%D%/log_pool_check.c \
 	%D%/log_weights_check.c \
 	%D%/memory_budget.c %D%/memory_budget.h \

@@ -610,7 +610,8 @@ static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *c
 {
 	const struct kv_log_value *width = kv_log_get(c->log, KV_FACT_K_WIDTH);
 	double bytes = kv_checker_type_bytes(cache->first_type);
-	struct kv_span sum = kv_span_plus(kv_span_plus(kv_span_of(&cache->first), kv_span_of(&cache->second)), kv_span_of(&cache->third));
+	struct kv_span pair = kv_span_plus(kv_span_of(&cache->first), kv_span_of(&cache->second));
+	struct kv_span sum = kv_span_plus(pair, kv_span_of(&cache->third));
 
 	kv_checker_compare(c, KV_FACT_KV, &cache->size, sum, cache->recurrent ? "R + S, in MiB" : "K + V, in MiB");
 	if (cache->recurrent)

@@ -6,6 +6,8 @@
 
 #include "sim/sizing/log_check.h"
 
+enum { KV_LOG_RANKS_MAX = 1024 };
+
 /* A number known within bounds. */
 struct kv_span {
 	double low, high;

@@ -43,6 +43,7 @@ static void check_share_of_free(struct kv_checker *c, const struct kv_layout *la
 	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV);
 	uint32_t said = (uint32_t)kv_checker_number(c->log, KV_FACT_BLOCK_SIZE, c->given->block_size, 0);
 	double token_bytes = (double)layout->growing_bytes;
+	uint32_t size = said ? said : sizes[0];
 
 	if (!available || !blocks)
 		return;
@@ -51,8 +52,8 @@ static void check_share_of_free(struct kv_checker *c, const struct kv_layout *la
 	for (size_t i = 0; i < (said ? 1 : sizeof sizes / sizeof *sizes); i++)
 		if (explain_share(c, blocks, token_bytes * (said ? said : sizes[i]), said > 0, sizes[i]))
 			return;
-	kv_checker_add(c, KV_FACT_BLOCKS, blocks, ceil(0.9 * (available->number + available->half) * GIB / token_bytes / (said ? said : sizes[0])),
-	               KV_CHECK_DIFFERS, "0.9 x what is free / bytes of a block of %u tokens", said ? said : sizes[0]);
+	kv_checker_add(c, KV_FACT_BLOCKS, blocks, ceil(0.9 * (available->number + available->half) * GIB / token_bytes / size),
+	               KV_CHECK_DIFFERS, "0.9 x what is free / bytes of a block of %u tokens", size);
 }
 
 /* Tokens against their memory; what type the cache has is not logged. */
