@@ -36,16 +36,16 @@ static const struct card {
 	{"h100-pcie", 81559, 2000, 756.5, 1513, 64, .60},
 	{"h200", 143771, 4800, 989, 1979, 450, .62},
 	{"b200", 183359, 7700, 2250, 4500, 900, .60},
-	{"b300", 0, 7750, 2250, 0, 900, .60},
-	{"gb200", 0, 8000, 0, 0, 0, .60},
-	{"gb300", 0, 0, 0, 0, 0, .60},
+	{"b300", 275040, 7750, 2250, 0, 900, .60},
+	{"gb200", 189471, 8000, 0, 0, 0, .60},
+	{"gb300", 284208, 0, 0, 0, 0, .60},
 	{"l4", 23034, 300, 121, 242, 0, .60},
 	{"l40s", 46068, 864, 362, 733, 32, .58},
 	{"a10g", 23028, 600, 70, 0, 0, .60},
-	{"a40", 0, 696, 149.7, 0, 56, .68},
+	{"a40", 46068, 696, 149.7, 0, 56, .68},
 	{"rtx-4090", 24564, 1008, 165.2, 330.3, 32, .90},
-	{"rtx-pro-6000", 0, 1597, 467.8, 0, 64, .75},
-	{"mi300x", 0, 5300, 1307.4, 2614.9, 448, .60},
+	{"rtx-pro-6000", 97887, 1597, 467.8, 0, 64, .75},
+	{"mi300x", 206141652992 / 1048576.0, 5300, 1307.4, 2614.9, 448, .60},
 };
 
 START_TEST(built_in_cards_have_the_rates_of_their_data_sheets)
@@ -93,14 +93,14 @@ END_TEST
 
 START_TEST(frameworks_see_less_memory_than_the_driver)
 {
-	struct kv_hardware *rtx = load("rtx-4090"), *h100 = load("h100-sxm"), *b300 = load("b300");
+	struct kv_hardware *rtx = load("rtx-4090"), *h100 = load("h100-sxm"), *mi300x = load("mi300x");
 
 	ck_assert_uint_eq(kv_hardware_device_memory(rtx), UINT64_C(25250627584));
 	ck_assert_uint_eq(kv_hardware_device_memory(h100), UINT64_C(81079) << 20);
-	ck_assert_uint_eq(kv_hardware_device_memory(b300), 0);
+	ck_assert_double_eq_tol((double)kv_hardware_device_memory(mi300x) / (1 << 30), 191.98, 0.005);
 	kv_hardware_free(rtx);
 	kv_hardware_free(h100);
-	kv_hardware_free(b300);
+	kv_hardware_free(mi300x);
 }
 END_TEST
 

@@ -237,8 +237,9 @@ END_TEST
 START_TEST(unknown_memory_asks_for_the_flag)
 {
 	ck_assert_int_eq(resolve("vllm-2026-08", "b300", 0), -1);
-	ck_assert_str_eq(err.text, "defaults depend on the memory of b300, which is not known: give --max-num-seqs "
-	                           "and --max-num-batched-tokens");
+	ck_assert_str_eq(err.text, "the memory of b300 is not known, by which defaults go: give --max-num-seqs, "
+	                 "--max-num-batched-tokens, and --kv-cache-memory-bytes or --num-gpu-blocks-override; or --hardware FILE "
+	                 "that states its memory (kvsim-size(1), HARDWARE FILES)");
 	set("engine.max_num_seqs", "256", KV_BY_FLAG);
 	set("engine.max_num_batched_tokens", "8192", KV_BY_FLAG);
 	ck_assert_int_eq(resolve("vllm-2026-08", "b300", 0), 0);

@@ -227,6 +227,19 @@ static int fail_unknown_option(const char *name, size_t length, const struct arg
 	return kv_fail(err, KV_EXIT_USAGE, "unknown option '--%s': --help lists the valid ones", given);
 }
 
+/* Options of kvsim size that other commands would take for the beginning of another one. */
+static int check_abbreviation(const char *name, size_t length, const struct argp_option *option, struct kv_error *err)
+{
+	static const char memory[] = "gpu-memory";
+
+	if (length != sizeof memory - 1 || strncmp(name, memory, length) != 0 || option->name[length] == '\0')
+		return 0;
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "--gpu-memory is an option of kvsim size: here the memory is that of the card, --hardware NAME or FILE "
+	               "(kvsim-size(1), HARDWARE FILES); --kv-cache-memory-bytes or --num-gpu-blocks-override take the place of "
+	               "what it leaves for the KV cache; --gpu-memory-utilization is the share of it that is used");
+}
+
 int kv_cli_prepare(int argc, char **argv, const struct argp *argp, struct kv_error *err)
 {
 	const struct argp_option *options[OPTIONS_MAX];
@@ -248,6 +261,8 @@ int kv_cli_prepare(int argc, char **argv, const struct argp *argp, struct kv_err
 		option = find(options, count, name, length);
 		if (option == NULL && !is_built_in(name, length))
 			return fail_unknown_option(name, length, options, count, err);
+		if (option != NULL && check_abbreviation(name, length, option, err))
+			return -1;
 		if (option != NULL && option->arg != NULL && name[length] == '\0')
 			i++;
 	}

@@ -536,6 +536,23 @@ static int check_runs(const struct kv_deployment *d, const struct kv_scenario *s
 	return 0;
 }
 
+/* Before anything else, so that all that a card's profile lacks is asked for at once. */
+static int check_card(const struct kv_scenario *s, struct kv_error *err)
+{
+	bool linked = s->engine.tensor_parallel_size > 1 || s->engine.pipeline_parallel_size > 1;
+	struct kv_hardware *hardware;
+	int failed;
+
+	if (s->hardware == NULL || s->latency.backend != KV_LATENCY_ROOFLINE)
+		return 0;
+	hardware = kv_hardware_load(s->hardware, err);
+	if (hardware == NULL)
+		return kv_scenario_fail_in(s, "hardware", err);
+	failed = kv_latency_check_card(hardware, linked, err);
+	kv_hardware_free(hardware);
+	return failed;
+}
+
 /* What profiles left open and a rule filled in. */
 static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *s)
 {
@@ -568,7 +585,7 @@ static void tell_kept_policies(struct kv_deployment *d, const struct kv_scenario
 
 static int build(struct kv_deployment *d, struct kv_scenario *s, struct kv_error *err)
 {
-	if (plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
+	if (check_card(s, err) || plan(d, s, 0, err) || check_runs(d, s, err) || kv_budget_draw(&d->question, &d->budget, err) ||
 	    check_groups(d, err) || check_pool(d, s, err) || parse_policies(d, s, err) || check_steps(d, s, err) ||
 	    build_latency(d, s, err))
 		return -1;

@@ -95,10 +95,11 @@ static int apply_implication(struct kv_scenario *scenario, const struct kv_node 
 	return 0;
 }
 
-/* Fails unless the user has set every key of a row that may not be the GPU's. */
+/* Fails unless the user has set every key of a row that may not be the GPU's, and the size of the KV cache. */
 static int require_given(const struct kv_scenario *scenario, const struct kv_node *row, const char *device,
                          struct kv_error *err)
 {
+	bool sized = scenario->engine.kv_cache_memory_bytes || scenario->engine.num_gpu_blocks_override;
 	char missing[256] = "";
 
 	for (size_t i = 0; i < row->children; i++) {
@@ -109,12 +110,14 @@ static int require_given(const struct kv_scenario *scenario, const struct kv_nod
 		snprintf(path, sizeof path, "engine.%s", row->child[i].key);
 		key = kv_scenario_key(path);
 		if (key != NULL && !kv_scenario_is_set(scenario, path))
-			snprintf(missing + used, sizeof missing - used, "%s--%s", used ? " and " : "", key->flag);
+			snprintf(missing + used, sizeof missing - used, "%s--%s", used ? ", " : "", key->flag);
 	}
 	if (*missing == '\0')
 		return 0;
-	return kv_fail(err, KV_EXIT_USAGE, "defaults depend on the memory of %s, which is not known: give %s", device,
-	               missing);
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "the memory of %s is not known, by which defaults go: give %s%s; or --hardware FILE that states its memory "
+	               "(kvsim-size(1), HARDWARE FILES)", device, missing,
+	               sized ? "" : ", and --kv-cache-memory-bytes or --num-gpu-blocks-override");
 }
 
 static int apply_device(struct kv_scenario *scenario, const struct kv_engine_profile *profile, const char *device,

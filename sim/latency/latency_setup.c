@@ -3,6 +3,8 @@
 #include "sim/latency/latency_setup.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "sim/model/weights.h"
 
@@ -171,19 +173,36 @@ static enum kv_flops unit_for(enum kv_dtype weights)
 	}
 }
 
+int kv_latency_check_card(const struct kv_hardware *hw, bool linked, struct kv_error *err)
+{
+	const struct {
+		const char *key;
+		bool missing;
+	} rates[] = {
+		{"flops.bf16", hw->flops[KV_FLOPS_BF16] == 0.0},
+		{"memory_bandwidth", hw->memory_bandwidth == 0.0},
+		{"link_bandwidth", linked && hw->link_bandwidth == 0.0},
+	};
+	char missing[128] = "";
+
+	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+		size_t used = strlen(missing);
+
+		if (rates[i].missing)
+			snprintf(missing + used, sizeof missing - used, "%s%s", used ? ", " : "", rates[i].key);
+	}
+	if (*missing == '\0')
+		return 0;
+	return kv_fail(err, KV_EXIT_USAGE, "hardware %s: not known: %s%s, by which step times go; give --hardware FILE that states "
+	               "them (kvsim-size(1), HARDWARE FILES), or --latency fixed:DURATION", hw->name, missing,
+	               kv_hardware_device_memory(hw) ? "" : ", memory");
+}
+
 static int fill_rates(const struct kv_hardware *hw, enum kv_flops unit, bool linked, struct kv_latency_rates *out,
                       struct kv_error *err)
 {
-	if (hw->flops[KV_FLOPS_BF16] == 0.0)
-		return kv_fail(err, KV_EXIT_USAGE, "hardware %s: flops.bf16 is not known; give a hardware file that states it",
-		               hw->name);
-	if (hw->memory_bandwidth == 0.0)
-		return kv_fail(err, KV_EXIT_USAGE,
-		               "hardware %s: memory_bandwidth is not known; give a hardware file that states it", hw->name);
-	if (linked && hw->link_bandwidth == 0.0)
-		return kv_fail(err, KV_EXIT_USAGE,
-		               "hardware %s: link_bandwidth is not known, and more than one GPU needs it; "
-		               "give a hardware file that states it", hw->name);
+	if (kv_latency_check_card(hw, linked, err))
+		return -1;
 	*out = (struct kv_latency_rates){
 		.compute_flops = hw->flops[unit],
 		.attention_flops = hw->flops[KV_FLOPS_BF16],

@@ -3,6 +3,8 @@
 #ifndef KV_SIM_LATENCY_SETUP_H
 #define KV_SIM_LATENCY_SETUP_H
 
+#include <stdbool.h>
+
 #include "sim/base/error.h"
 #include "sim/latency/latency.h"
 #include "sim/model/model.h"
@@ -20,6 +22,10 @@ struct kv_latency_layout {
  * matrix products; embeddings, norms and activations are left to the constants. */
 void kv_latency_model_from(const struct kv_model *model, const struct kv_latency_layout *layout,
                            struct kv_latency_model *out);
+
+/* Are the card's rates known that step times go by; linked = with more than one GPU? Else all that its profile lacks are
+ * named, memory among them. */
+int kv_latency_check_card(const struct kv_hardware *hardware, bool linked, struct kv_error *err);
 
 /* A calibrated card (has_overheads) keeps its own constants; on another, efficiencies that the engine names and the
  * engine's overheads count. engine_efficiency may be NULL; its members may be NAN. -1 with err filled where the card

@@ -213,6 +213,15 @@ static int read_aliases(struct kv_hardware *hw, const struct kv_node *node, stru
 	return read_names(node, &hw->aliases, err);
 }
 
+static int read_compute_capability(struct kv_hardware *hw, const struct kv_node *node, struct kv_error *err)
+{
+	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_DATA, err))
+		return -1;
+	if (kv_parse_double(node->text, 1, 100, &hw->compute_capability, err))
+		return kv_node_fail_in(node, err);
+	return 0;
+}
+
 static int read_bytes(const struct kv_node *node, uint64_t *out, struct kv_error *err)
 {
 	if (kv_node_expect(node, KV_NODE_SCALAR, KV_EXIT_DATA, err))
@@ -350,6 +359,7 @@ static const struct {
 } readers[] = {
 	{"name", read_name},
 	{"aliases", read_aliases},
+	{"compute_capability", read_compute_capability},
 	{"memory", read_memory},
 	{"framework_memory", read_framework_memory},
 	{"memory_bandwidth", read_memory_bandwidth},

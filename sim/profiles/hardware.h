@@ -5,6 +5,7 @@
  *
  *     name: my-card
  *     aliases: [my_card]                  # optional
+ *     compute_capability: 12.0            # CUDA; which formats of the KV cache engines have goes by it
  *     memory: 96GiB                       # as the driver shows it
  *     framework_memory: 95GiB             # as the framework sees it; without it, 480 MiB less than memory
  *     memory_bandwidth: 1.8TB/s
@@ -66,6 +67,7 @@ struct kv_hardware {
 	char *name;
 	char *source;               /* "" = the profile does not say */
 	char **aliases;             /* NULL-terminated; may be NULL */
+	double compute_capability;  /* of CUDA; 0 = unknown, or no CUDA device */
 	uint64_t memory;            /* bytes as the driver shows them; 0 = unknown, as in all that follow */
 	uint64_t framework_memory;  /* bytes as the framework sees them, from the profile alone */
 	double memory_bandwidth;    /* bytes/s */

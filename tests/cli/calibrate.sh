@@ -149,12 +149,14 @@ served() {
 	printf '%s\n' "$@"
 }
 served 'vllm,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,,4,2,120,17' 'vllm,x/Llama-3.1-8B-FP8,h100,fp8,agg,1000,100,fp8,2,1,40,5' \
-	'vllm,Qwen/Qwen3-32B,b300_sxm,,agg,1000,100,,4,2,120,17' 'vllm,Qwen/Qwen3-32B,h100,,agg,1000,100,,4,2,0,17' \
+	'vllm,Qwen/Qwen3-32B,h100,,agg,1000,100,,4,2,0,17' \
 	>"$scratch/served.csv"
 run calibrate --score served.csv
 expect_line 'loads without a quantisation run, checkpoints with a suffix too' 0 'tpot                                                  2'
-expect_line 'unknown memory is asked for' 0 'served.csv:4: not used: the memory of b300 is not known: give --hardware FILE'
-expect_line 'a measured zero is named' 0 'served.csv:5: not used: silicon_ttft_ms: 0; a measurement is above zero'
+expect_line 'a measured zero is named' 0 'served.csv:4: not used: silicon_ttft_ms: 0; a measurement is above zero'
+echo 'name: card-without-memory' >"$scratch/card.yaml"
+run calibrate --score served.csv --hardware ./card.yaml
+expect_line 'unknown memory is asked for' 65 'served.csv:2: not used: the memory of card-without-memory is not known: give --hardware FILE'
 
 run calibrate
 expect_line 'one of three modes' 64 'say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)'

@@ -110,10 +110,26 @@ run size --model llama-3.1-8b
 expect 'memory is needed' 64 <<END
 kvsim: the memory of the GPU is not known: give --hardware NAME (kvsim list hardware), --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
 END
-run size --model llama-3.1-8b --hardware b300
+run size --model llama-3.1-8b --hardware ./card.yaml
 expect 'a card of unknown memory' 64 <<END
-kvsim: the memory of b300 is not known: give --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
+kvsim: the memory of ./card.yaml is not known: give --gpu-memory, --kv-cache-memory-bytes or --num-gpu-blocks-override
 END
+# 275,040 MiB by nvidia-smi, 480 MiB of them the driver's: 268.12 GiB.
+run size --model llama-3.1-8b --hardware b300
+expect_line 'a card has the memory of its data sheet' 0 'GPU              b300, 268.12 GiB'
+sed -n '/^name: my-card/,/^\.fi/p' "$srcdir/sim/cli/kvsim-size.x" | grep -v '^\.fi' >"$scratch/my-card.yaml"
+run size --model llama-3.1-8b --hardware ./my-card.yaml --max-model-len 8192
+expect_line "the manual's hardware file is one" 0 'GPU              my-card, 94.97 GiB'
+run run --model llama-3.1-8b --hardware ./my-card.yaml --max-model-len 8192 --trace trace.csv --quiet --out my-card
+report "$status" 'and times steps too'
+run run --model llama-3.1-8b --hardware ./card.yaml --trace trace.csv
+expect 'what a run lacks is asked for at once' 64 <<END
+kvsim: hardware my-card: not known: flops.bf16, memory_bandwidth, memory, by which step times go; give --hardware FILE that states them (kvsim-size(1), HARDWARE FILES), or --latency fixed:DURATION
+END
+run run --model llama-3.1-8b --hardware ./card.yaml --trace trace.csv --latency fixed:10ms
+expect_line 'options that a run has stand in' 64 'the memory of my-card is not known, by which defaults go: give --max-num-seqs, --max-num-batched-tokens, and --kv-cache-memory-bytes or --num-gpu-blocks-override; or'
+run run --model llama-3.1-8b --hardware h100-sxm --trace trace.csv --gpu-memory 80GiB
+expect_line 'an option of size is no abbreviation' 64 'kvsim: --gpu-memory is an option of kvsim size: here the memory is that of the card'
 run size --model llama-3.1-8b --gpu-memory 80GiB --max-model-len 8192 --length 60000 --sequences 2
 expect 'requests longer than max_model_len never run' 64 <<END
 kvsim: --length: 60000 tokens are more than max_model_len 8192, beyond which the engine refuses a request: raise --max-model-len or shorten --length

@@ -83,7 +83,7 @@ for file in summary.json manifest.json report.html; do
 done
 
 simulate 1000 3 --hardware gb300 --max-num-seqs 8 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 8G
-expect_line 'a card without rates asks for them' 64 'flops.bf16 is not known'
+expect_line 'a card without rates asks for them' 64 'hardware gb300: not known: flops.bf16, memory_bandwidth, by which step times go'
 simulate 1000 3 --latency linear
 expect_line 'a line needs data' 64 'give --latency-data FILE'
 finish
