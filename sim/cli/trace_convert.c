@@ -222,11 +222,26 @@ static int begin(struct kv_trace_tap *tap, struct kv_trace *trace, struct kv_err
 	return 0;
 }
 
+static void print_left_out(struct kv_trace *trace)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+	uint64_t total = kv_trace_file_left_out(counts);
+
+	if (total == 0)
+		return;
+	fprintf(stderr, "kvsim: %" PRIu64 " of %" PRIu64 " rows left out:", total, counts->rows);
+	for (int i = 0; i < KV_FAULTS; i++)
+		if (counts->left_out[i] > 0)
+			fprintf(stderr, " %s %" PRIu64, kv_fault_name((enum kv_fault)i), counts->left_out[i]);
+	fprintf(stderr, "\n");
+}
+
 static void print_remarks(struct kv_trace_tap *tap, struct kv_trace *trace)
 {
 	const char *remark;
 
 	(void)tap;
+	print_left_out(trace);
 	for (size_t i = 0; (remark = kv_trace_remark(trace, i)) != NULL; i++)
 		fprintf(stderr, "kvsim: warning: %s\n", remark);
 }
@@ -296,7 +311,7 @@ int kv_cli_trace_convert(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{.name = "output", .key = 'o', .arg = "FILE", .doc = "Where to write (default: standard output)"}, {0}
 	};
-	static const struct argp_child children[] = {{&kv_trace_file_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&kv_trace_rows_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options, .parser = parse, .args_doc = "FILE", .children = children,
 		.doc = "Translates a trace into the native CSV, without loss for the simulation: replaying either "

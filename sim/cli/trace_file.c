@@ -11,20 +11,25 @@
 #include "sim/base/quantity.h"
 #include "sim/deploy/scenario.h"
 
-enum { FORMAT = 256, ROWS, OPEN_LOOP, SKIP, JSON, SEED, REORDER_TIME, REORDER_ROWS };
+enum { FORMAT = 256, ROWS, OPEN_LOOP, SKIP, SEED, JSON, REORDER_TIME, REORDER_ROWS };
 
-static const struct argp_option options[] = {
+static const struct argp_option row_options[] = {
 	{.name = "format", .key = FORMAT, .arg = "NAME",
 	 .doc = "Format of the trace, with parameters as NAME,name=value (default: detected)"},
 	{.name = "rows", .key = ROWS, .arg = "A:B", .doc = "Only data rows A to B-1, counted from 0"},
 	{.name = "open-loop", .key = OPEN_LOOP, .doc = "Rows that depend on others arrive at their recorded times"},
 	{.name = "skip-bad-rows", .key = SKIP, .doc = "Count unusable rows by reason instead of stopping at the first"},
+	{.name = "seed", .key = SEED, .arg = "N",
+	 .doc = "Seed of what is drawn: generated loads and client pools (default: the scenario's, or 0)"},
+	{0}
+};
+
+/* What acts on requests in order of time, or on what is printed of them. */
+static const struct argp_option request_options[] = {
 	{.name = "reorder-time", .key = REORDER_TIME, .arg = "T",
 	 .doc = "Put rows in order that are late by up to T of trace time (default: 1h)"},
 	{.name = "reorder-rows", .key = REORDER_ROWS, .arg = "N",
 	 .doc = "Put rows in order that are late by up to N rows (default: 100000)"},
-	{.name = "seed", .key = SEED, .arg = "N",
-	 .doc = "Seed of what is drawn: generated loads and client pools (default: the scenario's, or 0)"},
 	{.name = "json", .key = JSON, .doc = "Print JSON"},
 	{0}
 };
@@ -45,12 +50,12 @@ static int take_option(struct kv_trace_file *file, int key, const char *value, s
 	case SKIP:
 		o->skip_bad_rows = true;
 		return 0;
-	case JSON:
-		file->json = true;
-		return 0;
 	case SEED:
 		o->own_seed = false;
 		return kv_parse_count(value, 0, UINT64_MAX, &o->seed, err);
+	case JSON:
+		file->json = true;
+		return 0;
 	case REORDER_TIME:
 		return kv_parse_time(value, 0, KV_ARRIVAL_MAX, &o->reorder_time, err)
 		               ? kv_fail_in(err, "--reorder-time")
@@ -61,10 +66,20 @@ static int take_option(struct kv_trace_file *file, int key, const char *value, s
 	}
 }
 
-static error_t parse(int key, char *value, struct argp_state *state)
+static error_t parse_option(int key, int first, int last, const char *value, struct argp_state *state)
+{
+	struct kv_error err;
+
+	if (key < first || key > last)
+		return ARGP_ERR_UNKNOWN;
+	if (take_option(state->input, key, value, &err) != 0)
+		argp_error(state, "%s", err.text);
+	return 0;
+}
+
+static error_t parse_rows(int key, char *value, struct argp_state *state)
 {
 	struct kv_trace_file *file = state->input;
-	struct kv_error err;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -81,15 +96,24 @@ static error_t parse(int key, char *value, struct argp_state *state)
 			argp_error(state, "FILE is missing ('-' is standard input)");
 		return 0;
 	default:
-		if (key < FORMAT || key > REORDER_ROWS)
-			return ARGP_ERR_UNKNOWN;
-		if (take_option(file, key, value, &err) != 0)
-			argp_error(state, "%s", err.text);
-		return 0;
+		return parse_option(key, FORMAT, SEED, value, state);
 	}
 }
 
-const struct argp kv_trace_file_argp = {.options = options, .parser = parse};
+const struct argp kv_trace_rows_argp = {.options = row_options, .parser = parse_rows};
+
+static error_t parse_requests(int key, char *value, struct argp_state *state)
+{
+	if (key == ARGP_KEY_INIT)
+		state->child_inputs[0] = state->input;
+	return parse_option(key, JSON, REORDER_ROWS, value, state);
+}
+
+static const struct argp_child requests_children[] = {{&kv_trace_rows_argp, 0, NULL, 0}, {0}};
+
+const struct argp kv_trace_file_argp = {
+	.options = request_options, .parser = parse_requests, .children = requests_children
+};
 
 void kv_trace_file_seed(const struct kv_scenario *scenario, struct kv_trace_options *reading)
 {

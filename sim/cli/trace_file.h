@@ -14,14 +14,16 @@
 
 struct kv_scenario;
 
-/* The input of kv_trace_file_argp, to be passed on to it as a child by parsers whose input begins with it. */
+/* The input of both parsers, to be passed on to them as children by parsers whose input begins with it. */
 struct kv_trace_file {
 	const char *path;
 	bool json;
 	struct kv_trace_options options;
 };
 
-/* FILE and the options that say how to read it. */
+/* FILE and the options that say how to read its rows. */
+extern const struct argp kv_trace_rows_argp;
+/* The same, with those that say how rows become requests in order of time, and how what is found is printed. */
 extern const struct argp kv_trace_file_argp;
 
 /* The scenario's seed; a described load goes by its own where the scenario names none. */

@@ -104,4 +104,14 @@ printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:01,5,1\n2024-0
 "$kvsim" trace convert "$scratch/late.csv" 2>&1 >/dev/null | grep -q ':3: arrival: earlier than the first row'
 report $? 'a date earlier than the first is an error'
 
+printf 'Timestamp,Model,Request tokens,Response tokens\n1,ChatGPT,5,0\n2,ChatGPT,5,1\n3,ChatGPT,x,1\n' >"$scratch/left.csv"
+"$kvsim" trace convert --skip-bad-rows "$scratch/left.csv" 2>&1 >/dev/null |
+	grep -qx 'kvsim: 2 of 3 rows left out: not_a_number 1 failed_request 1'
+report $? 'rows that are left out are told'
+for option in --json --reorder-rows=5 --reorder-time=1s; do
+	"$kvsim" trace convert "$option" "$scratch/left.csv" >/dev/null 2>&1
+	[ $? -eq 64 ]
+	report $? "$option, which would change nothing, is refused"
+done
+
 finish
