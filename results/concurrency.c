@@ -26,7 +26,7 @@ struct kv_concurrency kv_concurrency_of(const struct kv_summary *summary, const 
 		.waste = ratio(kv_level_mean(levels, KV_LEVEL_WASTE) / groups, running)
 	};
 
-	c.by_limit = ratio(pool, (double)info->max_model_len);
+	c.by_limit = ratio((double)info->num_gpu_blocks, (double)info->request_blocks);
 	c.by_mean_length = ratio(pool, c.mean_length);
 	c.unequal_lengths = ratio(c.mean_length, c.length_by_time);
 	c.growth = ratio(c.length_by_time, c.held);

@@ -20,7 +20,7 @@
 #include "results/summary.h"
 
 struct kv_concurrency {
-	double by_limit;       /* pool / max_model_len: vLLM's "Maximum concurrency" */
+	double by_limit;       /* vLLM's "Maximum concurrency": all blocks / those of one request of max_model_len */
 	double mean_length;    /* prompt + output of finished requests; 0 = none finished */
 	double by_mean_length;
 	double mean_running;

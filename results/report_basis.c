@@ -90,7 +90,7 @@ static void put_definitions(struct kv_output *out)
 	                    "have it.</dd>"
 	                    "<dt>Promised by division</dt><dd>Requests that would fit at once if each held all its "
 	                    "tokens (prompt and output: the mean of finished ones, or max_model_len) for all its life "
-	                    "and nothing were shared. Requests running beside it is what was admitted.</dd>"
+	                    "and nothing were shared; at max_model_len as engines print it, with windows. Requests running beside it is what was admitted.</dd>"
 	                    "<dt>Block-seconds</dt><dd>Blocks times the time they are pinned; a shared block is "
 	                    "charged to its earliest holder.</dd>"
 	                    "<dt>Percentiles</dt><dd>Linear interpolation, numpy's default; exact up to a million "

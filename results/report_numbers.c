@@ -70,7 +70,7 @@ static void put_load(struct kv_output *out, const json_t *facts)
 	kv_html_fact_row(out, facts, "Most output tokens in a second", "max_output_tokens_per_s", 0);
 	kv_html_fact_row(out, facts, "Most requests in flight", "max_concurrent_requests", 0);
 	kv_html_fact_row(out, facts, "Most requests running", "kvsim/peak_running", 0);
-	kv_html_fact_row(out, facts, "Promised by division: pool / max_model_len", "kvsim/concurrency/by_max_model_len",
+	kv_html_fact_row(out, facts, "Promised by division: blocks / those of max_model_len", "kvsim/concurrency/by_max_model_len",
 	                 2);
 	kv_html_fact_row(out, facts, "Promised by division: pool / mean length", "kvsim/concurrency/by_mean_length", 2);
 	kv_html_fact_row(out, facts, "x share of the pool pinned", "kvsim/concurrency/pinned_share", 3);

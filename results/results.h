@@ -101,6 +101,7 @@ struct kv_run_info {
 	uint64_t kv_bytes_per_token; /* per rank, growing part */
 	uint64_t kv_cache_bytes;     /* per rank */
 	uint32_t max_model_len;
+	uint64_t request_blocks;     /* that one request of max_model_len holds at most, in all KV groups */
 	struct kv_swap_space swap;   /* blocks 0: no preemption swaps */
 	const char *pool_source;     /* how the pool was sized, in a few words */
 	const struct kv_run_budget_line *budget;

@@ -200,7 +200,7 @@ static void write_concurrency(struct kv_output *out, const struct kv_summary *su
 	if (summary->status[KV_FINISHED] == 0 || c.mean_running == 0)
 		return;
 	write_title(out, "Promised by division, and admitted", '-');
-	kv_output_printf(out, "%-40s %-10.2f (of %u tokens)\n", "Pool / max_model_len:", c.by_limit,
+	kv_output_printf(out, "%-40s %-10.2f (of %u tokens)\n", "Blocks / those of one max_model_len:", c.by_limit,
 	                 info->max_model_len);
 	kv_output_printf(out, "%-40s %-10.2f (of %.0f tokens)\n", "Pool / mean length:", c.by_mean_length,
 	                 c.mean_length);

@@ -244,6 +244,8 @@ static void fill_pool(struct run *run)
 	info->usable_blocks = budget->usable_blocks;
 	info->block_size = run->deployment.config.block_size;
 	info->kv_groups = run->deployment.config.groups;
+	info->request_blocks = kv_layout_request_blocks(&budget->layout, s->engine.max_model_len,
+	                                                s->engine.max_num_batched_tokens);
 	info->block_bytes = budget->layout.page_bytes;
 	info->kv_bytes_per_token = budget->layout.growing_bytes;
 	info->kv_cache_bytes = budget->num_blocks * budget->layout.page_bytes;

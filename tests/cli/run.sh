@@ -135,4 +135,8 @@ idle burstiness 'a finite workload.request_rate' --burstiness 2 --request-rate 5
 idle retry_backoff workload.retries --retry-backoff 5s --retries 1
 idle warm_rows workload.warm --set workload.warm_rows=:1 --warm chat.csv
 
+# Seven groups: 8192 / 16 blocks, and six times (1023 + 2048) / 16 rounded up and one more: 512 + 6 x 193 = 1670.
+run run --model gemma-3-27b --hardware h100-sxm --latency fixed:10ms --num-gpu-blocks-override 5010 --max-model-len 8192 \
+	--max-num-batched-tokens 2048 --trace chat.csv --rows :20 --out windows
+expect_line 'concurrency goes by the windows, as engines print it' 0 'Blocks / those of one max_model_len:     3.00       (of 8192 tokens)'
 finish
