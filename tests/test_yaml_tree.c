@@ -118,6 +118,52 @@ START_TEST(what_steers_a_terminal_is_shown_as_question_marks)
 }
 END_TEST
 
+static const struct {
+	const char *path, *text, *error;
+} settings[] = {
+	{"a", "9", NULL},
+	{"list.1.x", "{y: 7}", NULL},
+	{"new.deep", "z", NULL},
+	{"list.2", "1", "option: '2' is no place in a list of 2: counted from 0"},
+	{"a.b", "1", "option: a is the single value '1', which has no key 'b': set it as a whole"},
+	{"a", "", "option: a value is missing"},
+	{"a", "[1", "option:2: not YAML"},
+};
+
+START_TEST(values_can_be_put_in)
+{
+	const struct kv_yaml_setting setting = {(char *)settings[_i].path, (char *)settings[_i].text};
+	struct kv_error err;
+	struct kv_node *root = parse("a: 1\nlist: [5, {x: 2, k: 3}]\n", &err);
+	int status = kv_yaml_set(root, &setting, "option", &err);
+
+	if (settings[_i].error != NULL) {
+		ck_assert_int_eq(status, -1);
+		ck_assert_msg(strncmp(err.text, settings[_i].error, strlen(settings[_i].error)) == 0, "%s", err.text);
+	} else {
+		ck_assert_int_eq(status, 0);
+	}
+	kv_yaml_free(root);
+}
+END_TEST
+
+START_TEST(what_was_put_in_is_found)
+{
+	const struct kv_yaml_setting setting = {(char *)"list.1.x", (char *)"{y: 7}"};
+	struct kv_error err;
+	struct kv_node *root = parse("a: 1\nlist: [5, {x: 2, k: 3}]\n", &err);
+	const struct kv_node *item = &kv_node_get(root, "list")->child[1], *y;
+
+	ck_assert_int_eq(kv_yaml_set(root, &setting, "option", &err), 0);
+	y = kv_node_get(kv_node_get(item, "x"), "y");
+	ck_assert_str_eq(y->text, "7");
+	ck_assert_str_eq(kv_node_get(item, "k")->text, "3");
+	kv_node_fail(y, KV_EXIT_USAGE, &err, "is odd");
+	ck_assert_str_eq(err.text, "option: y: is odd");
+	kv_yaml_free(root);
+}
+END_TEST
+
 START_TEST(files_are_read_and_missing_ones_named)
 {
 	char path[] = "test_yaml_tree.XXXXXX";
@@ -152,6 +198,8 @@ int main(void)
 	tcase_add_test(tc, depth_is_limited);
 	tcase_add_test(tc, errors_of_fields_name_file_line_and_key);
 	tcase_add_test(tc, what_steers_a_terminal_is_shown_as_question_marks);
+	tcase_add_loop_test(tc, values_can_be_put_in, 0, sizeof settings / sizeof *settings);
+	tcase_add_test(tc, what_was_put_in_is_found);
 	tcase_add_test(tc, files_are_read_and_missing_ones_named);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);

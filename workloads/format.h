@@ -251,6 +251,9 @@ int kv_trace_accept(struct kv_trace *trace);
 int kv_trace_leave_out(struct kv_trace *trace, uint64_t line, enum kv_fault fault, const char *text);
 /* What is read names the seed that it is to be drawn with, which is taken if the options say so. */
 void kv_trace_name_seed(struct kv_trace *trace, uint64_t seed);
+/* What is to be changed in a description of a load; NULL = nothing. That a reader does not ask is an error if there is
+ * something. */
+const struct kv_yaml_settings *kv_trace_load_settings(struct kv_trace *trace);
 /* A random source of the reader's own, seeded for this run; to be freed with gsl_rng_free(). */
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name);
 /* Counts a key that the format does not know; it is not an error. */

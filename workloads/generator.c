@@ -521,6 +521,22 @@ static void start_runs(struct generator *self)
 	}
 }
 
+/* What --set changes in it. */
+static int change(struct kv_trace *trace, struct kv_node *tree, struct kv_error *err)
+{
+	const struct kv_yaml_settings *settings = kv_trace_load_settings(trace);
+	struct kv_node *description = kv_load_description(tree);
+
+	for (size_t i = 0; settings != NULL && i < settings->count; i++) {
+		char source[128];
+
+		snprintf(source, sizeof source, "--set workload.generate.%s", settings->setting[i].path);
+		if (kv_yaml_set(description, &settings->setting[i], source, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static struct kv_reader *open_generator(struct kv_trace *trace, const struct kv_sniff *sniff, const void *params,
                                         struct kv_error *err)
 {
@@ -532,7 +548,7 @@ static struct kv_reader *open_generator(struct kv_trace *trace, const struct kv_
 	self->reader = (struct kv_reader){.fill = fill, .close = close_generator};
 	self->trace = trace;
 	tree = read_tree(kv_trace_input(trace), err);
-	if (tree != NULL && read_seed(trace, tree, err) != 0) {
+	if (tree != NULL && (read_seed(trace, tree, err) != 0 || change(trace, tree, err) != 0)) {
 		kv_yaml_free(tree);
 		tree = NULL;
 	}

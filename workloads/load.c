@@ -409,9 +409,14 @@ static int read_arrivals(const struct reader *r)
 	if (kv_arrivals_init(&stream->arrivals, arrivals, kv_node_get(r->node, "curve"),
 	                     single && total != UINT64_MAX ? total : 0, make_source(r, "arrivals"), r->err) != 0)
 		return -1;
-	if (kv_arrivals_clients(&stream->arrivals) > 0 && stream->requests == UINT64_MAX && stream->deck == NULL)
-		return kv_node_fail(arrivals, KV_EXIT_USAGE, r->err,
-		                    "a closed loop needs requests: how long it lasts is not known");
+	if (kv_arrivals_clients(&stream->arrivals) == 0)
+		return 0;
+	if (stream->requests == UINT64_MAX && stream->deck == NULL)
+		return kv_node_fail(arrivals, KV_EXIT_USAGE, r->err, "a closed loop needs requests; duration does not end it, since "
+		                    "when its sessions begin is known only as it runs (--duration of kvsim run cuts the run)");
+	if (kv_node_get(r->node, "duration") != NULL)
+		return kv_node_fail(kv_node_get(r->node, "duration"), KV_EXIT_USAGE, r->err, "does not end a closed loop: when its "
+		                    "sessions begin is known only as it runs. Leave it out (--duration of kvsim run cuts the run)");
 	return 0;
 }
 
@@ -503,13 +508,12 @@ static int read_named_stream(struct kv_load *load, struct reader *r, size_t i)
 	return read_stream(r);
 }
 
-/* workload.generate of a scenario, generate, or the tree itself. */
-static const struct kv_node *find_description(const struct kv_node *tree)
+struct kv_node *kv_load_description(struct kv_node *tree)
 {
 	const struct kv_node *workload = kv_node_get(tree, "workload");
 	const struct kv_node *generate = kv_node_get(workload != NULL ? workload : tree, "generate");
 
-	return generate != NULL ? generate : tree;
+	return generate != NULL ? (struct kv_node *)generate : tree;
 }
 
 int kv_load_read(struct kv_load *load, struct kv_node *tree, struct kv_trace *trace, struct kv_error *err)
@@ -518,7 +522,7 @@ int kv_load_read(struct kv_load *load, struct kv_node *tree, struct kv_trace *tr
 	const struct kv_node *streams;
 
 	*load = (struct kv_load){.tree = tree};
-	r.root = r.node = find_description(tree);
+	r.root = r.node = kv_load_description(tree);
 	if (kv_node_expect(r.root, KV_NODE_MAPPING, KV_EXIT_USAGE, err) != 0)
 		return -1;
 	if (kv_node_get(r.root, "workload") != NULL)

@@ -87,6 +87,9 @@ struct kv_load {
 	size_t count;
 };
 
+/* workload.generate of a scenario, generate, or the tree itself. */
+struct kv_node *kv_load_description(struct kv_node *tree);
+
 /* The tree, whose root is a scenario or the description itself, is taken over. kv_load_fini is to be called in any
  * case. */
 int kv_load_read(struct kv_load *load, struct kv_node *tree, struct kv_trace *trace, struct kv_error *err);

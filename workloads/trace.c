@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/base/memory.h"
+#include "sim/base/yaml_tree.h"
 #include "sim/base/random.h"
 #include "workloads/doubts.h"
 #include "workloads/trace_parts.h"
@@ -109,6 +110,9 @@ static int open_reader(struct kv_trace *trace, struct kv_error *err)
 	else if (choose_format(trace, &sniff, err) == 0)
 		trace->reader = trace->format->open(trace, &sniff, trace->params, err);
 	kv_sniff_fini(&sniff);
+	if (trace->reader != NULL && trace->options.load != NULL && trace->options.load->count > 0 && !trace->takes_settings)
+		return kv_fail(err, KV_EXIT_USAGE, "workload.generate.%s cannot be set: %s is of format %s, no description of a load",
+		               trace->options.load->setting[0].path, kv_input_name(trace->files.input), trace->format->name);
 	return trace->reader != NULL ? 0 : -1;
 }
 

@@ -18,6 +18,7 @@
 #include "workloads/input.h"
 
 struct kv_trace;
+struct kv_yaml_settings;
 
 struct kv_trace_options {
 	const char *format;      /* "name,param=value,...", or NULL to detect it */
@@ -30,6 +31,7 @@ struct kv_trace_options {
 	double burstiness; /* shape of the gamma-distributed gaps at request_rate; 1 = Poisson, INFINITY = constant */
 	uint64_t seed;           /* of the gaps, and of all that readers draw */
 	bool own_seed;           /* but for descriptions of loads that name one themselves */
+	const struct kv_yaml_settings *load;  /* what is changed in the description of a load; NULL = nothing */
 	uint64_t replicate;
 	bool open_loop;          /* rows that depend on others arrive at their recorded time instead */
 	bool only_timed;         /* of these, rows that have none are left out as filtered: else an error */

@@ -38,6 +38,7 @@ struct kv_trace {
 	double clock;                   /* of generated arrivals, in ns */
 	struct kv_waiting_row head;     /* the first row of the window, arrival on the simulation's clock */
 	bool has_head;
+	bool takes_settings;         /* the reader has asked for options.load */
 	struct kv_dependents dependents;
 	struct kv_trace_tap *tap;       /* takes rows instead; may be NULL */
 	bool tap_begun;

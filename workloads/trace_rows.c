@@ -258,6 +258,12 @@ void kv_trace_name_seed(struct kv_trace *trace, uint64_t seed)
 		trace->options.seed = seed;
 }
 
+const struct kv_yaml_settings *kv_trace_load_settings(struct kv_trace *trace)
+{
+	trace->takes_settings = true;
+	return trace->options.load;
+}
+
 gsl_rng *kv_trace_random(struct kv_trace *trace, const char *name)
 {
 	return kv_random_create(trace->options.seed, trace->options.replicate, name);

@@ -191,6 +191,7 @@ struct kv_node *kv_yaml_parse(const char *text, size_t length, const char *name,
 	int failed;
 
 	root->file = r.file;
+	root->owns_file = true;
 	if (!yaml_parser_initialize(&r.parser)) {
 		kv_fail(err, KV_EXIT_BUG, "libyaml cannot start");
 		kv_yaml_free(root);
@@ -250,13 +251,14 @@ static void node_fini(struct kv_node *node)
 	free(node->child);
 	free(node->key);
 	free(node->text);
+	if (node->owns_file)
+		free((char *)node->file);
 }
 
 void kv_yaml_free(struct kv_node *root)
 {
 	if (root == NULL)
 		return;
-	free((char *)root->file);
 	node_fini(root);
 	free(root);
 }
@@ -277,11 +279,17 @@ bool kv_node_is_null(const struct kv_node *node)
 	       (*node->text == '\0' || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
 }
 
+/* Puts where the node stands in front. */
+static int fail_at_node(const struct kv_node *node, struct kv_error *err)
+{
+	return node->line > 0 ? kv_fail_in(err, "%s:%u", node->file, node->line) : kv_fail_in(err, "%s", node->file);
+}
+
 int kv_node_fail_in(const struct kv_node *node, struct kv_error *err)
 {
-	if (node->key == NULL)
-		return kv_fail_in(err, "%s:%u", node->file, node->line);
-	return kv_fail_in(err, "%s:%u: %s", node->file, node->line, node->key);
+	if (node->key != NULL)
+		kv_fail_in(err, "%s", node->key);
+	return fail_at_node(node, err);
 }
 
 int kv_node_fail(const struct kv_node *node, enum kv_exit status, struct kv_error *err, const char *format, ...)
@@ -317,7 +325,105 @@ int kv_node_expect_keys(const struct kv_node *node, const char *const *names, si
 		if (known < count)
 			continue;
 		kv_fail_unknown(err, status, "key", child->key, names, count);
-		return kv_fail_in(err, "%s:%u", child->file, child->line);
+		return fail_at_node(child, err);
 	}
+	return 0;
+}
+
+/* --- changes ------------------------------------------------------------------------------------------------------ */
+
+void kv_yaml_settings_add(struct kv_yaml_settings *settings, const char *path, const char *text)
+{
+	settings->setting = kv_realloc(settings->setting, settings->count + 1, sizeof *settings->setting);
+	settings->setting[settings->count++] = (struct kv_yaml_setting){kv_strdup(path), kv_strdup(text)};
+}
+
+void kv_yaml_settings_fini(struct kv_yaml_settings *settings)
+{
+	for (size_t i = 0; i < settings->count; i++) {
+		free(settings->setting[i].path);
+		free(settings->setting[i].text);
+	}
+	free(settings->setting);
+}
+
+static void forget_lines(struct kv_node *node)
+{
+	node->line = 0;
+	for (size_t i = 0; i < node->children; i++)
+		forget_lines(&node->child[i]);
+}
+
+/* An empty mapping as the last value of a mapping. */
+static struct kv_node *add_key(struct kv_node *mapping, const char *key, const char *source)
+{
+	struct kv_node *child;
+
+	mapping->child = kv_realloc(mapping->child, mapping->children + 1, sizeof *mapping->child);
+	child = &mapping->child[mapping->children++];
+	*child = (struct kv_node){
+		.kind = KV_NODE_MAPPING, .owns_file = true, .file = kv_strdup(source), .key = kv_strdup(key)
+	};
+	return child;
+}
+
+static struct kv_node *find_item(struct kv_node *list, const char *place, const char *source, struct kv_error *err)
+{
+	for (size_t i = 0; i < list->children; i++) {
+		char number[24];
+
+		snprintf(number, sizeof number, "%zu", i);
+		if (strcmp(number, place) == 0)
+			return &list->child[i];
+	}
+	kv_fail(err, KV_EXIT_USAGE, "%s: '%s' is no place in a list of %zu: counted from 0", source, place, list->children);
+	return NULL;
+}
+
+static struct kv_node *find_or_add(struct kv_node *node, const char *name, const char *source, struct kv_error *err)
+{
+	switch (node->kind) {
+	case KV_NODE_SEQUENCE:
+		return find_item(node, name, source, err);
+	case KV_NODE_MAPPING:
+		for (size_t i = 0; i < node->children; i++)
+			if (strcmp(node->child[i].key, name) == 0)
+				return &node->child[i];
+		return add_key(node, name, source);
+	default:
+		kv_fail(err, KV_EXIT_USAGE, "%s: %s is the single value '%s', which has no key '%s': set it as a whole", source,
+		        node->key != NULL ? node->key : "it", node->text, name);
+		return NULL;
+	}
+}
+
+static struct kv_node *find_place(struct kv_node *node, const char *path, const char *source, struct kv_error *err)
+{
+	char *names = kv_strdup(path), *rest = names;
+
+	for (char *name = strsep(&rest, "."); name != NULL && node != NULL; name = strsep(&rest, "."))
+		node = find_or_add(node, name, source, err);
+	free(names);
+	return node;
+}
+
+int kv_yaml_set(struct kv_node *node, const struct kv_yaml_setting *setting, const char *source, struct kv_error *err)
+{
+	struct kv_node *value, *place;
+	char *key;
+
+	if (*setting->text == '\0')
+		return kv_fail(err, KV_EXIT_USAGE, "%s: a value is missing", source);
+	place = find_place(node, setting->path, source, err);
+	value = place == NULL ? NULL : kv_yaml_parse(setting->text, strlen(setting->text), source, err);
+	if (value == NULL)
+		return -1;
+	forget_lines(value);
+	key = place->key;
+	place->key = NULL;
+	node_fini(place);
+	*place = *value;
+	place->key = key;
+	free(value);
 	return 0;
 }

@@ -163,6 +163,7 @@ static int open_trace(struct run *run, struct kv_error *err)
 	if (path == NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "no trace: give --trace FILE ('-' is standard input)");
 	start_trace_options(s, s->workload.format, &options);
+	options.load = &s->load;
 	options.time_scale = s->workload.time_scale;
 	options.request_rate = s->workload.request_rate;
 	options.burstiness = s->workload.burstiness;
@@ -205,6 +206,13 @@ static json_t *scenario_json(const struct kv_scenario *scenario)
 		json_object_set_new(object, setting->key->path,
 		                    json_pack("{so ss}", "value", value_json(scenario, setting), "source",
 		                              setting->source ? setting->source : "not set"));
+	}
+	for (size_t i = 0; i < scenario->load.count; i++) {
+		char path[256];
+
+		snprintf(path, sizeof path, KV_SCENARIO_LOAD "%s", scenario->load.setting[i].path);
+		json_object_set_new(object, path, json_pack("{ss ss}", "value", scenario->load.setting[i].text, "source",
+		                                            "--set"));
 	}
 	return object;
 }

@@ -30,6 +30,7 @@ static int read_lengths(struct kv_size_report *report, struct lengths *lengths, 
 	options.reorder_time = s->workload.reorder_time;
 	options.reorder_rows = s->workload.reorder_rows;
 	kv_trace_file_seed(s, &options);
+	options.load = &s->load;
 	if (s->workload.rows != NULL && kv_trace_parse_rows(s->workload.rows, &options, err))
 		return kv_scenario_fail_in(s, "workload.rows", err);
 	trace = kv_trace_open(kv_scenario_workload(s), &options, err);
@@ -68,6 +69,9 @@ int kv_size_read_trace(struct kv_size_report *report, struct kv_error *err)
 	struct lengths lengths = { 0 };
 	int failed;
 
+	if (kv_scenario_workload(&report->scenario) == NULL && report->scenario.load.count > 0)
+		return kv_fail(err, KV_EXIT_USAGE, "--set " KV_SCENARIO_LOAD "%s changes nothing without a load: give --scenario "
+		               "FILE or --trace FILE", report->scenario.load.setting[0].path);
 	if (kv_scenario_workload(&report->scenario) == NULL)
 		return 0;
 	failed = read_lengths(report, &lengths, err);

@@ -73,6 +73,7 @@ void kv_scenario_fini(struct kv_scenario *scenario)
 	for (size_t i = 0; i < count; i++)
 		kv_setting_clear(&scenario->settings[i]);
 	free(scenario->settings);
+	kv_yaml_settings_fini(&scenario->load);
 	memset(scenario, 0, sizeof *scenario);
 }
 
@@ -97,6 +98,11 @@ int kv_scenario_set_pair(struct kv_scenario *scenario, const char *pair, struct 
 		return kv_fail(err, KV_EXIT_USAGE, "--set: write path.to.key=value, found '%s'", pair);
 	}
 	*value++ = '\0';
+	if (strncmp(path, KV_SCENARIO_LOAD, strlen(KV_SCENARIO_LOAD)) == 0) {
+		kv_yaml_settings_add(&scenario->load, path + strlen(KV_SCENARIO_LOAD), value);
+		free(path);
+		return 0;
+	}
 	failed = kv_scenario_set(scenario, path, value, KV_BY_SET, "--set", err);
 	if (failed)
 		kv_fail_in(err, "--set %s", path);
@@ -118,6 +124,8 @@ void kv_scenario_copy(struct kv_scenario *copy, const struct kv_scenario *scenar
 		          !kv_scenario_set_key(copy, &keys[i], setting->text, setting->origin, setting->source, &err),
 		          "copy of %s: %s", keys[i].path, err.text);
 	}
+	for (size_t i = 0; i < scenario->load.count; i++)
+		kv_yaml_settings_add(&copy->load, scenario->load.setting[i].path, scenario->load.setting[i].text);
 }
 
 const struct kv_setting *kv_scenario_setting(const struct kv_scenario *scenario, const char *path)

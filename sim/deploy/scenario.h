@@ -14,6 +14,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/units.h"
+#include "sim/base/yaml_tree.h"
 #include "sim/deploy/engine_profile.h"
 #include "sim/engine_config.h"
 #include "sim/policy.h"
@@ -118,7 +119,11 @@ struct kv_scenario {
 	kv_time duration, warmup, start_time;
 	bool check;
 	struct kv_setting *settings;  /* one a key, in the table's order */
+	struct kv_yaml_settings load; /* what --set changes in the described load: paths below workload.generate */
 };
+
+/* Before the paths of what lies in a described load. */
+#define KV_SCENARIO_LOAD "workload.generate."
 
 const struct kv_key *kv_scenario_keys(size_t *count);
 /* NULL if there is none. */

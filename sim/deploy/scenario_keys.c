@@ -212,7 +212,8 @@ static const struct kv_key keys[] = {
 	  FIELD(workload.trace),
 	  .help = "Trace to replay; - is standard input; gzip and zstd are read as they are" },
 	{ .path = "workload.generate", .argument = "MAPPING", .type = KV_KEY_TREE, FIELD(workload.generate),
-	  .help = "A load to draw requests from, instead of a trace (see kvsim-trace-generate(1))" },
+	  .help = "A load to draw requests from, instead of a trace (see kvsim-trace-generate(1)); --set reaches the keys in "
+	          "it" },
 	{ .path = "workload.format", .sizes = true, .flag = "format", .argument = "NAME", .type = KV_KEY_TEXT,
 	  FIELD(workload.format),
 	  .help = "Its format (default: detected; see kvsim list formats)" },

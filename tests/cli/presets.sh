@@ -63,6 +63,40 @@ run run --trace preset:chat --seed 2 $light
 report "$([ "$(($(wc -l <"$scratch/kvsim-out/requests.csv") - 1))" -eq "$(($(wc -l <"$scratch/two.csv") - 1))" ]; echo $?)" \
 	'the option goes before the file'
 
+# --set changes the load: 9 requests are 9, of two streams 5 and 7 are 12; errors name the option and what is valid.
+run trace generate preset:chat --set workload.generate.requests=9 -o nine.csv
+report "$([ "$(wc -l <"$scratch/nine.csv")" -eq 10 ]; echo $?)" 'a key of the load is set'
+run trace generate preset:noisy-neighbour --set workload.generate.streams.1.requests=5 \
+	--set workload.generate.streams.0.requests=7 -o twelve.csv
+report "$([ "$(wc -l <"$scratch/twelve.csv")" -eq 13 ]; echo $?)" 'keys of streams are set'
+# shellcheck disable=SC2086
+run run --scenario preset:chat --set workload.generate.requests=9 $light
+report "$([ "$(wc -l <"$scratch/kvsim-out/requests.csv")" -eq 10 ]; echo $?)" 'in a run too'
+report "$(grep -qF '"workload.generate.requests": {"value": "9", "source": "--set"}' "$scratch/kvsim-out/manifest.json"; echo $?)" \
+	'which its manifest tells'
+run trace generate preset:chat --set workload.generate.duratoin=60s
+expect 'a slip in a key of the load' 64 <<END
+kvsim: --set workload.generate.duratoin: unknown key 'duratoin': did you mean 'duration'?
+END
+run trace generate preset:noisy-neighbour --set workload.generate.streams.2.requests=5
+expect 'a stream that is not there' 64 <<END
+kvsim: --set workload.generate.streams.2.requests: '2' is no place in a list of 2: counted from 0
+END
+run trace generate preset:chat --set workload.generate.requests=many
+expect_line 'a value that is none' 64 "kvsim: --set workload.generate.requests: requests: 'many' is not a whole number"
+# shellcheck disable=SC2086
+run run --trace one.csv --set workload.generate.requests=9 $light
+expect 'a trace that is no description' 64 <<END
+kvsim: workload.generate.requests cannot be set: one.csv is of format kvsim, no description of a load
+END
+run size --model llama-3.1-8b --hardware h100-sxm --set workload.generate.requests=9
+expect_line 'sizing without a load' 64 'changes nothing without a load'
+printf 'arrivals: closed,clients=2\nmessage: 10\noutput: 5\nduration: 60s\n' >"$scratch/closed.yaml"
+run trace generate closed.yaml
+expect_line 'a closed loop needs requests' 64 'closed.yaml:1: arrivals: a closed loop needs requests; duration does not end it'
+run trace generate closed.yaml --set workload.generate.requests=4
+expect_line 'and no duration, which would do nothing' 64 'closed.yaml:4: duration: does not end a closed loop'
+
 "$kvsim" trace generate - <"$srcdir/workloads/presets/chat.yaml" >"$scratch/piped.csv" 2>"$scratch/out"
 cmp -s "$scratch/one.csv" "$scratch/piped.csv"
 report $? 'a description can come from standard input'
