@@ -105,6 +105,7 @@ void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_repo
 struct kv_size_variant {
 	char what[64];
 	bool ok, as_asked;
+	const char *refused;             /* why the engine does not take it here; NULL = it does */
 	uint32_t replicas;               /* data-parallel replicas that share the load */
 	struct kv_size_answer answer;
 };

@@ -134,7 +134,9 @@ static json_t *sensitivity_json(const struct kv_size_report *report)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct kv_size_variant *v = &variants[i];
 
-		if (v->ok)
+		if (v->refused)
+			json_array_append_new(list, json_pack("{ss ss}", "change", v->what, "refused", v->refused));
+		else if (v->ok)
 			json_array_append_new(list,
 			                      json_pack("{ss sb sI sI sI sI sf sI}", "change", v->what, "starts",
 			                                v->answer.starts, "kv_cache_bytes",

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/sizing/cache_offers.h"
+
 #define GIB 0x1p30
 
 struct variants {
@@ -33,6 +35,7 @@ static void add(struct variants *v, const struct kv_size_question *q, uint32_t r
 	variant->ok = kv_size(q, &variant->answer, &ignored) == 0;
 	variant->replicas = replicas;
 	variant->as_asked = as_asked;
+	variant->refused = NULL;
 	v->count++;
 }
 
@@ -56,20 +59,26 @@ static void vary_blocks(struct variants *v)
 	}
 }
 
+static void vary_cache_to(struct variants *v, const char *name)
+{
+	const struct kv_hardware *card = v->report->deployment.hardware;
+	struct kv_size_question q = v->report->question;
+	const struct kv_cache_format *now = q.budget.layout.cache;
+	struct kv_error ignored;
+
+	q.budget.layout.cache = kv_cache_format_find(name, &ignored);
+	add(v, &q, replicas_asked(v), now == q.budget.layout.cache, "--kv-cache-dtype %s", name);
+	v->list[v->count - 1].refused = kv_cache_refused(name, &q.budget.rule, q.budget.model,
+	                                                 card ? card->compute_capability : 0);
+}
+
 static void vary_cache(struct variants *v)
 {
 	bool followed = kv_deployment_checkpoint_cache(&v->report->deployment) != NULL;
-	const char *wide = followed ? kv_dtype_name(v->report->deployment.model->dtype) : "auto";
-	const char *const names[] = { wide, "fp8", "int8_per_token_head", "nvfp4", "int4_g64" };
 
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		struct kv_size_question q = v->report->question;
-		struct kv_error ignored;
-		const struct kv_cache_format *now = q.budget.layout.cache;
-
-		q.budget.layout.cache = kv_cache_format_find(names[i], &ignored);
-		add(v, &q, replicas_asked(v), now == q.budget.layout.cache, "--kv-cache-dtype %s", names[i]);
-	}
+	vary_cache_to(v, followed ? kv_dtype_name(v->report->deployment.model->dtype) : "auto");
+	for (const char *const *name = kv_cache_offers(&v->report->question.budget.rule); *name; name++)
+		vary_cache_to(v, *name);
 }
 
 static void vary_batched_tokens(struct variants *v)
@@ -167,7 +176,9 @@ void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_repo
 	for (uint32_t i = 0; i < count; i++) {
 		const struct kv_size_variant *v = &variants[i];
 
-		if (v->ok)
+		if (v->refused)
+			kv_output_printf(out, " %-37s %10s %14s %12s  %s\n", v->what, "-", "-", "-", v->refused);
+		else if (v->ok)
 			kv_output_printf(out, "%s%-37s %10.2f %14" PRIu64 " %11.2fx  %s\n", v->as_asked ? "*" : " ",
 			                 v->what, (double)v->answer.budget.kv_bytes / GIB,
 			                 v->answer.kv_cache_tokens_reported * v->replicas,

@@ -1,4 +1,5 @@
 libkvsim_a_SOURCES += \
+	%D%/cache_offers.c %D%/cache_offers.h \
 	%D%/log_check.c %D%/log_check.h %D%/log_checker.h \
 	%D%/log_engine_pools.c \
 	%D%/log_facts.c %D%/log_facts.h %D%/log_lines.c %D%/log_lines.h \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "sim/base/units.h"
+#include "sim/sizing/cache_offers.h"
 
 enum { RANKS_MAX = 16, REPLICAS_MAX = 16, BATCHED_TOKENS_MIN = 512, SEQS_MIN = 16 };
 
@@ -72,13 +73,14 @@ static void try_length(struct search *s, const struct kv_size_answer *now)
 static void try_cache_dtype(struct search *s)
 {
 	struct kv_size_question q = *s->question;
+	const char *name = kv_cache_offers(&q.budget.rule)[0];
 	struct kv_error ignored;
 
 	if ((q.budget.layout.cache->bits != 0 && q.budget.layout.cache->bits <= 8) || q.budget.num_blocks_override)
 		return;
-	q.budget.layout.cache = kv_cache_format_find("fp8", &ignored);
-	note_attempt(s, "--kv-cache-dtype fp8");
-	try_change(s, &q, s->goal->replicas, MEASURE, "--kv-cache-dtype fp8");
+	q.budget.layout.cache = kv_cache_format_find(name, &ignored);
+	note_attempt(s, "--kv-cache-dtype of 8 bits");
+	try_change(s, &q, s->goal->replicas, MEASURE, "--kv-cache-dtype %s", name);
 }
 
 static void try_narrow_weights(struct search *s)

@@ -22,6 +22,18 @@ run size --model deepseek-v3 --gpu-memory 141GiB -tp 8 --explain --sensitivity
 expect_line 'the latent formula' 0 '61 layers x (512 latent + 64 rope)'
 expect_line 'shapes of the same GPUs' 0 '-tp 4 -pp 2 -dp 1'
 
+expect_line 'latents have no scales of heads' 0 '--kv-cache-dtype int8_per_token_head           -              -            -  not with latent attention (MLA)'
+run size --model llama-3.1-8b --hardware h100-sxm --sensitivity
+expect_line 'nvfp4 is not on every card' 0 '--kv-cache-dtype nvfp4                         -              -            -  needs a card of compute capability 10.x'
+run size --model llama-3.1-8b --hardware b200 --sensitivity --json
+report "$(grep -A1 '"--kv-cache-dtype nvfp4"' "$scratch/out" | grep -q '"starts": true'; echo $?)" 'but on this one'
+run size --model llama-3.1-8b --hardware b200 --sensitivity --engine llama.cpp-2026-08
+expect_line 'each engine has its own formats' 0 '--kv-cache-dtype q8_0'
+# 131,072 tokens take 8192 blocks and six times (1023 + 8192) / 16 and one: 8192 + 6 x 577 = 11,654, half of 23,308.
+run size --model gemma-3-27b --hardware h100-sxm --sensitivity --num-gpu-blocks-override 23308 --max-num-batched-tokens 8192
+report "$(grep -q '^\*--max-model-len 131072 .* 262144  *2\.00x  yes' "$scratch/out"; echo $?)" \
+	'tokens stand beside the concurrency that they follow from'
+
 run size --model gpt-oss-120b --gpu-memory 80GiB --gpu-memory-utilization 0.7
 expect_line 'a budget below zero' 0 'KV cache                               -'
 
@@ -76,7 +88,7 @@ expect_line 'a card that does' 0 'h200                    4   139.93     89.69  
 expect_line 'a card that does not start' 0 'l40s                    4    44.52      4.45      no                0  no'
 expect_line 'what would do can be pasted' 0 '--hardware h100-sxm --kv-cache-dtype fp8               # 886032 tokens as logged'
 expect_line 'more GPUs are counted' 0 '10 requests of 131072 at once, 8 GPUs'
-expect_line 'what was tried is told' 0 'Tried, one at a time: --max-model-len, --kv-cache-dtype fp8,'
+expect_line 'what was tried is told' 0 'Tried, one at a time: --max-model-len, --kv-cache-dtype of 8 bits,'
 run size --model deepseek-v3 --hardware h100-sxm,h200 -tp 8 --length 131072 --sequences 5
 expect_line 'pipeline stages are tried as for one card' 0 '--hardware h100-sxm --pipeline-parallel-size 2'
 run size --model deepseek-v3 --hardware h100-sxm -tp 8 --length 131072 --sequences 5
