@@ -1,6 +1,6 @@
 /* Published models of many classes (tests/data/architectures.json: the fields of their config.json that tell the shape,
  * numbers only): parameters as their own class in transformers or mlx-lm counts them, KV bytes by layers x 2 x KV heads x
- * head dimension x 2 bytes. */
+ * head dimension x 2 bytes; vision towers as transformers builds them. */
 #include "config.h"
 
 #include <stdio.h>
@@ -38,6 +38,17 @@ static struct kv_model *model_of(const json_t *entry)
 	return model;
 }
 
+static const json_t *entry_of(const char *name)
+{
+	size_t at;
+	json_t *entry;
+
+	json_array_foreach(published, at, entry)
+		if (!strcmp(text_of(entry, "name"), name))
+			return entry;
+	ck_abort_msg("no entry %s", name);
+}
+
 START_TEST(parameters_are_what_the_models_own_class_counts)
 {
 	const json_t *entry = json_array_get(published, (size_t)_i);
@@ -72,16 +83,29 @@ START_TEST(a_token_takes_what_the_published_layers_keep)
 }
 END_TEST
 
-static const json_t *entry_of(const char *name)
+START_TEST(vision_towers_have_the_parameters_of_their_class)
 {
-	size_t at;
-	json_t *entry;
+	const json_t *entry = json_array_get(published, (size_t)_i);
+	struct kv_model *model = model_of(entry);
 
-	json_array_foreach(published, at, entry)
-		if (!strcmp(text_of(entry, "name"), name))
-			return entry;
-	ck_abort_msg("no entry %s", name);
+	ck_assert_uint_eq(model->vision.split + model->vision.whole, number_of(entry, "vision"));
+	kv_model_free(model);
 }
+END_TEST
+
+/* Half of the matrices of a tower are on each of two ranks. */
+START_TEST(vision_towers_are_split_over_ranks)
+{
+	struct kv_model *model = model_of(entry_of("gemma-3-4b"));
+	struct kv_weight_options options = {.tensor_parallel = 2, .expert_ranks = 1};
+	struct kv_weights weights;
+	uint64_t matrices = 27ull * (4 * 1152 * 1152 + 2 * 1152 * 4304);
+
+	kv_weights_count(model, &options, &weights);
+	ck_assert_uint_eq(weights.part_bytes[KV_WEIGHTS_VISION], 2 * (419816304 - matrices / 2));
+	kv_model_free(model);
+}
+END_TEST
 
 /* vLLM on two ranks logged blocks of 960 tokens and 1.89 % of padding beside 576 bfloat16 latents (vllm-project/vllm#28228):
  * 1,105,920 bytes over 1,085,440, of which 1,048,576 are recurrent state with 4 bytes an element. */
@@ -145,6 +169,8 @@ int main(void)
 		return 1;
 	tcase_add_loop_test(cases, parameters_are_what_the_models_own_class_counts, 0, count);
 	tcase_add_loop_test(cases, a_token_takes_what_the_published_layers_keep, 0, count);
+	tcase_add_loop_test(cases, vision_towers_have_the_parameters_of_their_class, 0, count);
+	tcase_add_test(cases, vision_towers_are_split_over_ranks);
 	tcase_add_test(cases, kimi_linear_keeps_its_recurrent_state_in_float32);
 	tcase_add_test(cases, layers_that_attend_to_others_keys_cache_nothing);
 	suite_add_tcase(suite, cases);

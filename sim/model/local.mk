@@ -10,6 +10,7 @@ libkvsim_a_SOURCES += \
 	%D%/model_quantization.c \
 	%D%/model_shapes.c \
 	%D%/model_unknown.c \
+	%D%/model_vision.c \
 	%D%/name_patterns.c %D%/name_patterns.h \
 	%D%/weights.c %D%/weights.h \
 	%D%/wide_layers.c %D%/wide_layers.h

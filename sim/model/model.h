@@ -113,6 +113,12 @@ struct kv_layer_inputs {
 	uint32_t laurel_rank, altup_streams;
 };
 
+/* Parameters of a vision tower and its projector: matrices that tensor parallelism splits, and the rest. They stay in the
+ * model's dtype. */
+struct kv_vision {
+	uint64_t split, whole;     /* 0 = none that is counted */
+};
+
 enum kv_qk_norm { KV_QK_NORM_NONE, KV_QK_NORM_HEAD, KV_QK_NORM_FULL };
 
 /* Which small tensors the family's layers have beside the matrices. */
@@ -166,6 +172,7 @@ struct kv_model {
 
 	struct kv_recurrent recurrent;         /* zero without recurrent layers */
 	struct kv_layer_inputs layer_inputs;
+	struct kv_vision vision;
 
 	enum kv_dtype dtype;
 	struct kv_quantization quantization;

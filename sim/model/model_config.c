@@ -431,8 +431,6 @@ static void read_model(struct kv_model_reader *r, json_t *root)
 
 	read_identity(r, root);
 	lift_nested(r);
-	if (r->f.outer)
-		kv_remark(&m->notes, "only the text part of a multimodal model is counted");
 	m->layers = count_or_class(r, "num_hidden_layers|n_layer|n_layers|num_layers", KV_MAX_LAYERS,
 	                           r->family->defaults.layers, KV_FIELD_REQUIRED);
 	read_prediction_layers(r);
@@ -452,6 +450,8 @@ static void read_model(struct kv_model_reader *r, json_t *root)
 	read_recurrent(r);
 	read_traits(r);
 	kv_model_read_quantization(r);
+	if (!r->f.failed)
+		kv_model_read_vision(r, root);
 }
 
 /* Some editors put it first; JSON does not allow it (RFC 8259, section 8.1: parsers may ignore it). */

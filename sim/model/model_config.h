@@ -36,6 +36,9 @@ void kv_model_refuse_unknown(struct kv_model_reader *r);
 /* Heads and feed-forward part of layer i, whose mixer is known. */
 void kv_model_shape_layer(struct kv_model_reader *r, uint32_t i);
 
+/* Counts the tower of vision_config where its class is known, and says what is not counted. */
+void kv_model_read_vision(struct kv_model_reader *r, const json_t *root);
+
 /* Fills model->layer: mixers, windows, attention shapes and feed-forward kinds. */
 void kv_model_read_layers(struct kv_model_reader *r);
 

@@ -16,6 +16,7 @@ static const char *const part_names[KV_WEIGHT_PARTS] = {
 	[KV_WEIGHTS_EMBEDDING] = "embedding", [KV_WEIGHTS_ATTENTION] = "attention", [KV_WEIGHTS_RECURRENT] = "recurrent",
 	[KV_WEIGHTS_FFN] = "feed-forward", [KV_WEIGHTS_EXPERTS] = "experts", [KV_WEIGHTS_ROUTER] = "router",
 	[KV_WEIGHTS_NORM] = "norms", [KV_WEIGHTS_HEAD] = "output head",
+	[KV_WEIGHTS_VISION] = "vision",
 };
 
 /* A matrix that maps `in` values to `out`; in = 1 for vectors. The rank_ numbers are what one rank holds of it. */
@@ -481,6 +482,15 @@ static void add_head(struct tally *t, bool holds_embedding)
 		add_by_output(t, KV_WEIGHTS_HEAD, NULL, m->vocab, 1);
 }
 
+static void add_vision(struct tally *t)
+{
+	const struct kv_vision *v = &t->model->vision;
+
+	add_by_output(t, KV_WEIGHTS_VISION, NULL, v->split, 1);
+	add_whole(t, KV_WEIGHTS_VISION, NULL, v->whole, 1);
+	t->weights->active_parameters -= v->split + v->whole;
+}
+
 void kv_weights_count(const struct kv_model *model, const struct kv_weight_options *options, struct kv_weights *weights)
 {
 	struct tally t = {.model = model, .options = options, .weights = weights, .tp = options->tensor_parallel};
@@ -488,8 +498,10 @@ void kv_weights_count(const struct kv_model *model, const struct kv_weight_optio
 	uint32_t end = options->layer_count ? first + options->layer_count : model->layers;
 
 	*weights = (struct kv_weights){0};
-	if (first == 0)
+	if (first == 0) {
 		add_embedding(&t);
+		add_vision(&t);
+	}
 	for (uint32_t i = first; i < end; i++)
 		add_layer(&t, i);
 	if (end == model->layers) {

@@ -17,6 +17,7 @@ enum kv_weight_part {
 	KV_WEIGHTS_ROUTER,
 	KV_WEIGHTS_NORM,
 	KV_WEIGHTS_HEAD,      /* 0 where tied */
+	KV_WEIGHTS_VISION,
 	KV_WEIGHT_PARTS
 };
 
@@ -32,7 +33,7 @@ struct kv_weight_options {
 
 struct kv_weights {
 	uint64_t parameters;         /* of the stage's layers, all ranks together, each counted once */
-	uint64_t active_parameters;  /* the same with only the experts that a token uses */
+	uint64_t active_parameters;  /* the same with only the experts that a token uses, and without vision */
 	uint64_t part_bytes[KV_WEIGHT_PARTS];  /* on one rank, scales included */
 	uint64_t scale_bytes;        /* scales and zero points as part of them */
 	uint64_t bytes;              /* sum of the parts */

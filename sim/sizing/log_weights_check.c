@@ -72,6 +72,17 @@ static bool agrees_quantised(const struct weights_check *w, uint32_t expert_rank
 	return found;
 }
 
+/* With --language-model-only, or no images allowed. */
+static bool agrees_without_vision(const struct weights_check *w, uint32_t expert_ranks)
+{
+	struct kv_model text = *w->checker->given->model;
+
+	if (!text.vision.whole)
+		return false;
+	text.vision = (struct kv_vision){0};
+	return agrees(w, &text, expert_ranks, "those of the text model alone");
+}
+
 /* Is this the text part of a model with others, and is there room for them in what is printed? */
 static bool holds_more_than_text(const struct weights_check *w)
 {
@@ -104,7 +115,7 @@ void kv_checker_weights(struct kv_checker *c)
 		agrees_quantised(&w, spread);
 		return;
 	}
-	if (agrees(&w, model, spread, NULL) || (spread > 1 && agrees(&w, model, 1, NULL)))
+	if (agrees(&w, model, spread, NULL) || (spread > 1 && agrees(&w, model, 1, NULL)) || agrees_without_vision(&w, spread))
 		return;
 	if (holds_more_than_text(&w))
 		kv_checker_add(c, KV_FACT_WEIGHTS, w.printed, w.gib, KV_CHECK_EXPLAINED, "from the config, tensor by tensor; the rest is "
