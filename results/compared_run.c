@@ -56,7 +56,7 @@ static double milliseconds(kv_time from, kv_time to)
 	return from == KV_TIME_NONE || to == KV_TIME_NONE ? NAN : (double)(to - from) / 1e6;
 }
 
-void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_record *record)
+void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_record *record, kv_time retry_wait)
 {
 	bool finished = record->status == KV_FINISHED;
 	struct kv_compared_request *request;
@@ -72,14 +72,14 @@ void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_re
 		.tpot = finished && record->output_tokens > 1 ? (double)kv_time_per_output_token(record) / 1e9 : NAN,
 		.e2el = finished ? milliseconds(record->sent, record->finish) : NAN,
 		.queue = milliseconds(record->queued, record->admitted),
+		.wait = (double)retry_wait / 1e6 + milliseconds(record->arrival, record->sent),
 		.prompt_tokens = record->prompt_tokens,
 		.cached_tokens = record->cached_tokens,
 		.preemptions = record->preemptions,
 		.swaps = record->swaps,
 		.recomputed_tokens = record->recomputed_tokens,
 		.tenant = tenant_number(run, record->tenant),
-		.finished = finished,
-		.turned_away = record->status == KV_REFUSED || record->status == KV_DROPPED
+		.status = record->status
 	};
 }
 
@@ -185,6 +185,7 @@ int kv_compared_run_read_summary(struct kv_compared_run *run, const char *path, 
 	run->mean_running = number(ours, "mean_running");
 	run->usable_blocks = number(ours, "usable_blocks");
 	run->evicted_slots = number(ours, "evicted_blocks") * number(ours, "block_size");
+	run->never_sent = number(json_object_get(json_object_get(ours, "unanswered"), "reasons"), "after_refusal");
 	run->stalled = json_is_true(json_object_get(ours, "stalled"));
 	run->partial = json_is_true(json_object_get(ours, "partial"));
 	run->oracle = json_is_true(json_object_get(ours, "oracle"));

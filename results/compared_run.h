@@ -17,10 +17,11 @@ struct kv_compared_request {
 	uint64_t index;
 	uint64_t order;           /* in which requests were added */
 	double ttft, tpot, e2el, queue;
+	double wait;              /* from the arrival of its first sending until this one was sent */
 	uint32_t prompt_tokens, cached_tokens, preemptions, swaps;
 	uint64_t recomputed_tokens;
 	uint32_t tenant;          /* of the run's list; names are the same in all runs, numbers need not be */
-	bool finished, turned_away;  /* refused or dropped */
+	enum kv_status status;
 };
 
 struct kv_compared_run {
@@ -39,13 +40,14 @@ struct kv_compared_run {
 	double duration_s, request_throughput, output_throughput, total_throughput;
 	double mean_pinned, peak_pinned, mean_cached, mean_running, usable_blocks;
 	double evicted_slots;     /* not blocks, which may differ in size */
+	double never_sent;        /* requests that follow one that failed */
 	bool stalled, partial, oracle;
 
 	struct kv_remarks warnings;  /* from manifest.json */
 };
 
 void kv_compared_run_fini(struct kv_compared_run *run);
-void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_record *record);
+void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_record *record, kv_time retry_wait);
 void kv_compared_run_sort(struct kv_compared_run *run);
 
 /* From the process that ran it to the one that compares: a file of this machine and this program only. */

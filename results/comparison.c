@@ -60,8 +60,15 @@ static double get_cached(const struct kv_compared_request *r) { return was_admit
 static double get_preemptions(const struct kv_compared_request *r) { return r->preemptions; }
 static double get_swaps(const struct kv_compared_request *r) { return r->swaps; }
 static double get_recomputed(const struct kv_compared_request *r) { return (double)r->recomputed_tokens; }
-static double get_finished(const struct kv_compared_request *r) { return r->finished ? 100 : 0; }
-static double get_turned_away(const struct kv_compared_request *r) { return r->turned_away; }
+static double get_finished(const struct kv_compared_request *r) { return r->status == KV_FINISHED ? 100 : 0; }
+static double get_wait(const struct kv_compared_request *r) { return r->status == KV_FINISHED ? r->wait : NAN; }
+static double get_ttft_from_arrival(const struct kv_compared_request *r) { return r->wait + r->ttft; }
+static double get_e2el_from_arrival(const struct kv_compared_request *r) { return r->wait + r->e2el; }
+
+static double get_turned_away(const struct kv_compared_request *r)
+{
+	return r->status == KV_REFUSED || r->status == KV_DROPPED;
+}
 
 /* Those of the matched requests that have the figure in both runs. */
 static struct kv_pairs collect(const struct matched *matched, figure *get)
@@ -211,6 +218,30 @@ static const char *const e2el_rows[][2] = {
 	{ "E2EL median (ms)", "median_e2el_ms" },
 	{ "E2EL P99 (ms)", "p99_e2el_ms" }
 };
+static const char *const wait_rows[][2] = {
+	{ "Wait before sending, mean (ms)", "mean_wait_ms" },
+	{ "Wait before sending, median (ms)", "median_wait_ms" },
+	{ "Wait before sending, P99 (ms)", "p99_wait_ms" }
+};
+static const char *const ttft_from_arrival_rows[][2] = {
+	{ "TTFT from arrival, mean (ms)", "mean_ttft_from_arrival_ms" },
+	{ "TTFT from arrival, median (ms)", "median_ttft_from_arrival_ms" },
+	{ "TTFT from arrival, P99 (ms)", "p99_ttft_from_arrival_ms" }
+};
+static const char *const e2el_from_arrival_rows[][2] = {
+	{ "E2EL from arrival, mean (ms)", "mean_e2el_from_arrival_ms" },
+	{ "E2EL from arrival, median (ms)", "median_e2el_from_arrival_ms" },
+	{ "E2EL from arrival, P99 (ms)", "p99_e2el_from_arrival_ms" }
+};
+
+static bool anybody_waited(const struct kv_comparison *comparison)
+{
+	for (size_t i = 0; i < comparison->runs; i++)
+		for (size_t r = 0; r < comparison->run[i].requests; r++)
+			if (comparison->run[i].request[r].wait > 0)
+				return true;
+	return false;
+}
 
 static bool anybody_swapped(const struct matched *matched)
 {
@@ -225,6 +256,11 @@ static void add_request_rows(const struct kv_comparison *comparison, struct kv_v
 {
 	double n = (double)matched->count;
 
+	if (comparison->waited) {
+		add_latency(comparison, to, matched, get_wait, wait_rows);
+		add_latency(comparison, to, matched, get_ttft_from_arrival, ttft_from_arrival_rows);
+		add_latency(comparison, to, matched, get_e2el_from_arrival, e2el_from_arrival_rows);
+	}
 	add_latency(comparison, to, matched, get_ttft, ttft_rows);
 	add_latency(comparison, to, matched, get_tpot, tpot_rows);
 	add_latency(comparison, to, matched, get_e2el, e2el_rows);
@@ -395,18 +431,32 @@ static int by_size(const void *a, const void *b)
 	return (x->tenant > y->tenant) - (x->tenant < y->tenant);
 }
 
+static const char *tenant_name(const char *name)
+{
+	return *name != '\0' ? name : "(none)";
+}
+
+/* Most requests first, by the numbers of this run. To be freed. */
+static struct tenant_size *order_tenants(const struct kv_compared_run *run,
+                                         const struct kv_compared_request *const *request, size_t requests)
+{
+	struct tenant_size *size = kv_calloc(run->tenants, sizeof *size);
+
+	for (size_t t = 0; t < run->tenants; t++)
+		size[t].tenant = (uint32_t)t;
+	for (size_t i = 0; i < requests; i++)
+		size[request[i]->tenant].requests++;
+	qsort(size, run->tenants, sizeof *size, by_size);
+	return size;
+}
+
 /* The tenants with most requests; numbers are the baseline's. */
 static void add_tenants(const struct kv_comparison *comparison, struct kv_variant_comparison *to,
                         const struct matched *matched, struct matched *members)
 {
 	const struct kv_compared_run *run = &comparison->run[0];
-	struct tenant_size *size = kv_calloc(run->tenants, sizeof *size);
+	struct tenant_size *size = order_tenants(run, matched->baseline, matched->count);
 
-	for (size_t t = 0; t < run->tenants; t++)
-		size[t].tenant = (uint32_t)t;
-	for (size_t i = 0; i < matched->count; i++)
-		size[matched->baseline[i]->tenant].requests++;
-	qsort(size, run->tenants, sizeof *size, by_size);
 	for (size_t t = 0; t < run->tenants && t < TENANTS_SHOWN && run->tenants > 1; t++) {
 		const char *name = run->tenant[size[t].tenant];
 
@@ -414,7 +464,7 @@ static void add_tenants(const struct kv_comparison *comparison, struct kv_varian
 		for (size_t i = 0; i < matched->count; i++)
 			if (matched->baseline[i]->tenant == size[t].tenant)
 				add_member(members, matched, i);
-		add_class(comparison, to, members, "tenant", kv_strdup(*name != '\0' ? name : "(none)"));
+		add_class(comparison, to, members, "tenant", kv_strdup(tenant_name(name)));
 	}
 	free(size);
 }
@@ -432,6 +482,48 @@ static void add_classes(const struct kv_comparison *comparison, struct kv_varian
 	matched_fini(&members);
 }
 
+/* --- tenants side by side ----------------------------------------------------------------------------------------- */
+
+static double p99_ttft(const struct kv_compared_run *run, const char *tenant)
+{
+	double *values = kv_calloc(run->requests, sizeof *values), p99;
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->requests; i++)
+		if (!isnan(run->request[i].ttft) && strcmp(run->tenant[run->request[i].tenant], tenant) == 0)
+			values[count++] = run->request[i].ttft;
+	p99 = kv_statistic(KV_STATISTIC_P99, values, count);
+	free(values);
+	return p99;
+}
+
+static void add_compared_tenant(struct kv_comparison *comparison, const char *name, size_t requests)
+{
+	struct kv_compared_tenant *tenant = &comparison->tenant[comparison->tenants++];
+
+	*tenant = (struct kv_compared_tenant){ .name = tenant_name(name), .requests = requests,
+	                                       .p99_ttft = kv_calloc(comparison->runs, sizeof(double)) };
+	for (size_t i = 0; i < comparison->runs; i++)
+		tenant->p99_ttft[i] = p99_ttft(&comparison->run[i], name);
+}
+
+static void compare_tenants(struct kv_comparison *comparison)
+{
+	const struct kv_compared_run *run = &comparison->run[0];
+	struct matched all;
+	struct tenant_size *size;
+
+	if (run->tenants < 2)
+		return;
+	match(run, run, &all);
+	size = order_tenants(run, all.baseline, all.count);
+	comparison->tenant = kv_calloc(TENANTS_SHOWN, sizeof *comparison->tenant);
+	for (size_t t = 0; t < run->tenants && t < TENANTS_SHOWN; t++)
+		add_compared_tenant(comparison, run->tenant[size[t].tenant], size[t].requests);
+	free(size);
+	matched_fini(&all);
+}
+
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
 static void compare_run(const struct kv_comparison *comparison, size_t i, struct kv_variant_comparison *to)
@@ -442,7 +534,8 @@ static void compare_run(const struct kv_comparison *comparison, size_t i, struct
 	match(baseline, run, &matched);
 	to->paired = matched.count;
 	for (size_t j = 0; j < matched.count; j++)
-		to->finished_in_both += matched.baseline[j]->finished && matched.variant[j]->finished;
+		to->finished_in_both += matched.baseline[j]->status == KV_FINISHED &&
+		                        matched.variant[j]->status == KV_FINISHED;
 	add_request_rows(comparison, to, &matched);
 	add_run_rows(to, baseline, run);
 	if (run != baseline)
@@ -452,10 +545,12 @@ static void compare_run(const struct kv_comparison *comparison, size_t i, struct
 
 void kv_comparison_make(struct kv_comparison *comparison)
 {
+	comparison->waited = anybody_waited(comparison);
 	comparison->variant = kv_calloc(comparison->runs, sizeof *comparison->variant);
 	compare_run(comparison, 0, &comparison->itself);
 	for (size_t i = 1; i < comparison->runs; i++)
 		compare_run(comparison, i, &comparison->variant[i - 1]);
+	compare_tenants(comparison);
 }
 
 void kv_comparison_fini(struct kv_comparison *comparison)
@@ -470,6 +565,9 @@ void kv_comparison_fini(struct kv_comparison *comparison)
 		free(variant->class);
 	}
 	free(comparison->variant);
+	for (size_t t = 0; t < comparison->tenants; t++)
+		free(comparison->tenant[t].p99_ttft);
+	free(comparison->tenant);
 }
 
 const char *kv_comparison_verdict(const struct kv_difference *difference, int wanted)

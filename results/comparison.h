@@ -45,7 +45,7 @@ struct kv_comparison_class {
 	size_t faster, equal, slower;          /* by e2el, of those finished in both */
 };
 
-#define KV_COMPARISON_ROWS_MAX 32
+#define KV_COMPARISON_ROWS_MAX 48
 
 struct kv_variant_comparison {
 	size_t paired, finished_in_both;
@@ -53,6 +53,13 @@ struct kv_variant_comparison {
 	size_t rows;
 	struct kv_comparison_class *class;
 	size_t classes;
+};
+
+/* Neighbours in each run, over what that run finished. */
+struct kv_compared_tenant {
+	const char *name;
+	size_t requests;
+	double *p99_ttft;                      /* ms, one a run; NAN: it finished none */
 };
 
 struct kv_comparison {
@@ -63,6 +70,9 @@ struct kv_comparison {
 	size_t replicates;
 	struct kv_variant_comparison *variant; /* runs - 1 */
 	struct kv_variant_comparison itself;   /* the baseline's rows over all of its requests, without classes */
+	bool waited;                           /* somebody in some run, before sending: there are rows that count it */
+	struct kv_compared_tenant *tenant;     /* those with most requests; none if there are fewer than two */
+	size_t tenants;
 };
 
 /* The runs must be sorted and outlive the comparison. */
@@ -84,9 +94,14 @@ const char *kv_comparison_value(double value, const char *unit, char text[KV_CEL
 const char *kv_comparison_change(const struct kv_difference *difference, const char *unit, char text[KV_CELL_MAX]);
 const char *kv_comparison_interval(const struct kv_difference *difference, const char *unit, char text[KV_CELL_MAX]);
 
-/* The overview: a row a run, of these figures; a cell has the value and, of a variant, how it differs. */
-#define KV_OVERVIEW_COLUMNS 7
-#define KV_OVERVIEW_LEGEND "in brackets the change; = identical, ~ no difference within the interval"
+/* The overview: a row a run, of these figures; a cell has the value and, of a variant, how it differs. The last column is
+ * who got no answer. */
+#define KV_OVERVIEW_COLUMNS_MAX 10
+#define KV_OVERVIEW_LEGEND \
+	"the figure over the requests that it and the baseline both have it of; in brackets the change, 'of' what the " \
+	"baseline has over the same requests where that differs from its own row; = identical, ~ no difference within the " \
+	"interval"
+size_t kv_comparison_overview_columns(const struct kv_comparison *comparison);
 const char *kv_comparison_overview_label(const struct kv_comparison *comparison, size_t column);
 const char *kv_comparison_overview_cell(const struct kv_comparison *comparison, size_t run, size_t column,
                                         char text[KV_CELL_MAX]);

@@ -48,23 +48,45 @@ const char *kv_comparison_interval(const struct kv_difference *difference, const
 	return text;
 }
 
-static const struct kv_comparison_row *overview_row(const struct kv_comparison *comparison, size_t run, size_t column)
+static const struct kv_comparison_row *find_row(const struct kv_comparison *comparison, size_t run, const char *key)
 {
-	static const char *const keys[KV_OVERVIEW_COLUMNS] = {
-		"mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_e2el_ms", "hit_rate_percent", "preemptions",
-		"output_throughput"
-	};
 	const struct kv_variant_comparison *rows = run == 0 ? &comparison->itself : &comparison->variant[run - 1];
 
 	for (size_t r = 0; r < rows->rows; r++)
-		if (strcmp(rows->row[r].key, keys[column]) == 0)
+		if (strcmp(rows->row[r].key, key) == 0)
 			return &rows->row[r];
-	KV_ASSERT(false, "the comparison has no %s", keys[column]);
+	return NULL;
+}
+
+/* The keys of the columns; those that this comparison has no rows of are left out. */
+static size_t overview_keys(const struct kv_comparison *comparison, const char *keys[KV_OVERVIEW_COLUMNS_MAX])
+{
+	static const char *const all[] = {
+		"mean_ttft_from_arrival_ms", "p99_ttft_from_arrival_ms", "mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms",
+		"mean_e2el_ms", "hit_rate_percent", "preemptions", "output_throughput"
+	};
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		if (find_row(comparison, 0, all[i]) != NULL)
+			keys[count++] = all[i];
+	return count;
+}
+
+size_t kv_comparison_overview_columns(const struct kv_comparison *comparison)
+{
+	const char *keys[KV_OVERVIEW_COLUMNS_MAX];
+
+	return overview_keys(comparison, keys) + 1;
 }
 
 const char *kv_comparison_overview_label(const struct kv_comparison *comparison, size_t column)
 {
-	return overview_row(comparison, 0, column)->label;
+	const char *keys[KV_OVERVIEW_COLUMNS_MAX];
+
+	if (column == overview_keys(comparison, keys))
+		return "No answer: refused / dropped / unfinished / never sent";
+	return find_row(comparison, 0, keys[column])->label;
 }
 
 static void describe_change(const struct kv_comparison_row *row, char text[KV_CELL_MAX])
@@ -79,17 +101,45 @@ static void describe_change(const struct kv_comparison_row *row, char text[KV_CE
 		snprintf(text, KV_CELL_MAX, "%+.*f", decimals(found->difference, row->unit), found->difference);
 }
 
+/* Both finish not quite the same requests: then the change is not against what the baseline's own row says. */
+static void add_pair(const struct kv_comparison_row *row, const struct kv_comparison_row *own, char text[KV_CELL_MAX])
+{
+	char paired[KV_CELL_MAX], alone[KV_CELL_MAX];
+	size_t used = strlen(text);
+
+	kv_comparison_value(row->found.baseline, row->unit, paired);
+	kv_comparison_value(own->found.variant, row->unit, alone);
+	if (strcmp(paired, alone) != 0)
+		snprintf(text + used, KV_CELL_MAX - used, " of %s", paired);
+}
+
+static const char *count_lost(const struct kv_compared_run *run, char text[KV_CELL_MAX])
+{
+	size_t with[KV_UNFINISHED + 1] = { 0 };
+
+	for (size_t i = 0; i < run->requests; i++)
+		with[run->request[i].status]++;
+	snprintf(text, KV_CELL_MAX, "%zu / %zu / %zu / %.0f", with[KV_REFUSED], with[KV_DROPPED], with[KV_UNFINISHED],
+	         run->never_sent);
+	return text;
+}
+
 const char *kv_comparison_overview_cell(const struct kv_comparison *comparison, size_t run, size_t column,
                                         char text[KV_CELL_MAX])
 {
-	const struct kv_comparison_row *row = overview_row(comparison, run, column);
+	const char *keys[KV_OVERVIEW_COLUMNS_MAX];
+	const struct kv_comparison_row *row;
 	char change[KV_CELL_MAX];
 	size_t used;
 
+	if (column == overview_keys(comparison, keys))
+		return count_lost(&comparison->run[run], text);
+	row = find_row(comparison, run, keys[column]);
 	kv_comparison_value(row->found.variant, row->unit, text);
 	if (run == 0 || !isfinite(row->found.difference))
 		return text;
 	describe_change(row, change);
+	add_pair(row, find_row(comparison, 0, keys[column]), change);
 	used = strlen(text);
 	snprintf(text + used, KV_CELL_MAX - used, " (%s)", change);
 	return text;

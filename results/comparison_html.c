@@ -11,8 +11,8 @@ static const char head[] =
 	"body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 84em; padding: 0 1em; "
 	"color: #222; }\n"
 	"table { border-collapse: collapse; margin: 1em 0; }\n"
-	"th, td { border-bottom: 1px solid #ccc; padding: .25em .8em; text-align: right; }\n"
-	"td { white-space: nowrap; }\n"
+	"th, td { border-bottom: 1px solid #ccc; padding: .25em .6em; text-align: right; }\n"
+	"th { overflow-wrap: break-word; }\n"
 	"th:first-child, td:first-child, .verdicts td:last-child, .verdicts th:last-child { text-align: left; }\n"
 	".better { color: #14682f; } .worse { color: #a11; } .none { color: #777; }\n</style>\n</head>\n<body>\n";
 
@@ -22,6 +22,14 @@ static void write_verdict(struct kv_output *out, const struct kv_difference *fou
 
 	kv_output_printf(out, "<td class=\"%s\">%s</td>", found->verdict < KV_DIFFERENCE_LOWER ? "none" : verdict,
 	                 verdict);
+}
+
+/* Numbers and their percent signs stay in one piece. */
+static void write_cell(struct kv_output *out, const char *text)
+{
+	kv_output_text(out, "<td>");
+	kv_html_prose(out, text);
+	kv_output_text(out, "</td>");
 }
 
 static void write_metrics(struct kv_output *out, const struct kv_comparison *comparison, size_t i)
@@ -40,7 +48,7 @@ static void write_metrics(struct kv_output *out, const struct kv_comparison *com
 		kv_html_element(out, "td", row->label);
 		kv_html_element(out, "td", kv_comparison_value(row->found.baseline, row->unit, cell));
 		kv_html_element(out, "td", kv_comparison_value(row->found.variant, row->unit, cell));
-		kv_html_element(out, "td", kv_comparison_change(&row->found, row->unit, cell));
+		write_cell(out, kv_comparison_change(&row->found, row->unit, cell));
 		kv_html_element(out, "td", kv_comparison_interval(&row->found, row->unit, cell));
 		write_verdict(out, &row->found, row->wanted);
 		kv_output_text(out, "</tr>\n");
@@ -64,10 +72,10 @@ static void write_classes(struct kv_output *out, const struct kv_variant_compari
 		kv_output_printf(out, "<tr><td>%s ", class->kind);
 		kv_html_text(out, class->label);
 		kv_output_printf(out, "</td><td>%zu</td>", class->requests);
-		kv_html_element(out, "td", kv_comparison_change(&class->ttft, "ms", cell));
+		write_cell(out, kv_comparison_change(&class->ttft, "ms", cell));
 		kv_html_element(out, "td", kv_comparison_interval(&class->ttft, "ms", cell));
 		write_verdict(out, &class->ttft, -1);
-		kv_html_element(out, "td", kv_comparison_change(&class->e2el, "ms", cell));
+		write_cell(out, kv_comparison_change(&class->e2el, "ms", cell));
 		kv_html_element(out, "td", kv_comparison_interval(&class->e2el, "ms", cell));
 		kv_output_printf(out, "<td>%zu / %zu / %zu</td>", class->faster, class->equal, class->slower);
 		write_verdict(out, &class->e2el, -1);
@@ -78,20 +86,42 @@ static void write_classes(struct kv_output *out, const struct kv_variant_compari
 
 static void write_overview(struct kv_output *out, const struct kv_comparison *comparison)
 {
+	size_t columns = kv_comparison_overview_columns(comparison);
 	char cell[KV_CELL_MAX];
 
 	kv_output_text(out, "<table>\n<tr><th></th>");
-	for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
+	for (size_t c = 0; c < columns; c++)
 		kv_html_element(out, "th", kv_comparison_overview_label(comparison, c));
 	kv_output_text(out, "</tr>\n");
 	for (size_t i = 0; i < comparison->runs; i++) {
 		kv_output_text(out, "<tr>");
 		kv_html_element(out, "td", comparison->run[i].name);
-		for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
-			kv_html_element(out, "td", kv_comparison_overview_cell(comparison, i, c, cell));
+		for (size_t c = 0; c < columns; c++)
+			write_cell(out, kv_comparison_overview_cell(comparison, i, c, cell));
 		kv_output_text(out, "</tr>\n");
 	}
 	kv_output_text(out, "</table>\n<p>Of each variant " KV_OVERVIEW_LEGEND ".</p>\n");
+}
+
+static void write_tenants(struct kv_output *out, const struct kv_comparison *comparison)
+{
+	char cell[KV_CELL_MAX];
+
+	kv_output_text(out, "<table>\n<tr><th>TTFT P99 (ms) of tenant</th><th>requests</th>");
+	for (size_t i = 0; i < comparison->runs; i++)
+		kv_html_element(out, "th", comparison->run[i].name);
+	kv_output_text(out, "</tr>\n");
+	for (size_t t = 0; t < comparison->tenants; t++) {
+		const struct kv_compared_tenant *tenant = &comparison->tenant[t];
+
+		kv_output_text(out, "<tr>");
+		kv_html_element(out, "td", tenant->name);
+		kv_html_element(out, "td", kv_comparison_value((double)tenant->requests, "", cell));
+		for (size_t i = 0; i < comparison->runs; i++)
+			kv_html_element(out, "td", kv_comparison_value(tenant->p99_ttft[i], "ms", cell));
+		kv_output_text(out, "</tr>\n");
+	}
+	kv_output_text(out, "</table>\n<p>Of each run over what it finished.</p>\n");
 }
 
 static void write_run(struct kv_output *out, const struct kv_compared_run *run)
@@ -113,7 +143,7 @@ static void write_run(struct kv_output *out, const struct kv_compared_run *run)
 void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_output *out)
 {
 	kv_output_text(out, head);
-	kv_output_text(out, "<h1>One workload, several engines</h1>\n<p>Workload: ");
+	kv_output_printf(out, "<h1>One workload, %zu variants</h1>\n<p>Workload: ", comparison->runs);
 	kv_html_text(out, comparison->workload);
 	kv_output_printf(out, ", %zu requests.</p>\n<ul>\n", comparison->run[0].requests);
 	for (size_t i = 0; i < comparison->runs; i++)
@@ -121,6 +151,8 @@ void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_
 	kv_output_text(out, "</ul>\n");
 	if (comparison->runs > 2)
 		write_overview(out, comparison);
+	if (comparison->tenants > 0)
+		write_tenants(out, comparison);
 	for (size_t i = 0; i + 1 < comparison->runs; i++) {
 		kv_output_text(out, "<h2>");
 		kv_html_text(out, comparison->run[i + 1].name);

@@ -57,6 +57,19 @@ static void write_variant(struct kv_json *json, const struct kv_variant_comparis
 	kv_json_end_object(json);
 }
 
+/* One value a run, in the order of runs. */
+static void write_tenant(struct kv_json *json, const struct kv_compared_tenant *tenant, size_t runs)
+{
+	kv_json_begin_object(json, NULL);
+	kv_json_string(json, "tenant", tenant->name);
+	kv_json_u64(json, "requests", tenant->requests);
+	kv_json_begin_array(json, "p99_ttft_ms");
+	for (size_t i = 0; i < runs; i++)
+		kv_json_double(json, NULL, tenant->p99_ttft[i]);
+	kv_json_end_array(json);
+	kv_json_end_object(json);
+}
+
 static void write_run(struct kv_json *json, const struct kv_compared_run *run)
 {
 	kv_json_begin_object(json, NULL);
@@ -87,6 +100,10 @@ void kv_comparison_write_json(const struct kv_comparison *comparison, struct kv_
 	kv_json_begin_array(&json, "runs");
 	for (size_t i = 0; i < comparison->runs; i++)
 		write_run(&json, &comparison->run[i]);
+	kv_json_end_array(&json);
+	kv_json_begin_array(&json, "tenants");
+	for (size_t t = 0; t < comparison->tenants; t++)
+		write_tenant(&json, &comparison->tenant[t], comparison->runs);
 	kv_json_end_array(&json);
 	kv_json_begin_array(&json, "comparisons");
 	for (size_t i = 0; i + 1 < comparison->runs; i++)

@@ -9,13 +9,16 @@
 #include "results/comparison.h"
 #include "sim/base/memory.h"
 
-#define COLUMNS_MAX 8
-
 struct table {
 	char **cell;      /* rows * columns */
 	size_t rows, columns;
-	bool left[COLUMNS_MAX];
+	unsigned left;    /* bits of the columns that are text */
 };
+
+static bool is_left(const struct table *table, size_t column)
+{
+	return column < 8 * sizeof table->left && (table->left >> column & 1) != 0;
+}
 
 static void add_cells(struct table *table, const char *const *cells)
 {
@@ -28,7 +31,7 @@ static void add_cells(struct table *table, const char *const *cells)
 static void write_row(const struct table *table, size_t row, const int *width, struct kv_output *out)
 {
 	for (size_t c = 0; c < table->columns; c++)
-		kv_output_printf(out, table->left[c] ? "| %-*s " : "| %*s ", width[c],
+		kv_output_printf(out, is_left(table, c) ? "| %-*s " : "| %*s ", width[c],
 		                 table->cell[row * table->columns + c]);
 	kv_output_text(out, "|\n");
 }
@@ -36,10 +39,10 @@ static void write_row(const struct table *table, size_t row, const int *width, s
 static void write_rule(const struct table *table, const int *width, struct kv_output *out)
 {
 	for (size_t c = 0; c < table->columns; c++) {
-		kv_output_text(out, table->left[c] ? "| " : "| ");
+		kv_output_text(out, "| ");
 		for (int i = 0; i < width[c] - 1; i++)
 			kv_output_text(out, "-");
-		kv_output_text(out, table->left[c] ? "- " : ": ");
+		kv_output_text(out, is_left(table, c) ? "- " : ": ");
 	}
 	kv_output_text(out, "|\n");
 }
@@ -47,7 +50,7 @@ static void write_rule(const struct table *table, const int *width, struct kv_ou
 /* The first row is the header. Frees the cells. */
 static void write_table(struct table *table, struct kv_output *out)
 {
-	int width[COLUMNS_MAX] = { 0 };
+	int *width = kv_calloc(table->columns, sizeof *width);
 
 	for (size_t i = 0; i < table->rows * table->columns; i++) {
 		int length = (int)strlen(table->cell[i]);
@@ -63,12 +66,13 @@ static void write_table(struct table *table, struct kv_output *out)
 	for (size_t i = 0; i < table->rows * table->columns; i++)
 		free(table->cell[i]);
 	free(table->cell);
+	free(width);
 }
 
 static void write_metrics(const struct kv_comparison *comparison, size_t i, struct kv_output *out)
 {
 	const struct kv_variant_comparison *variant = &comparison->variant[i];
-	struct table table = { .columns = 6, .left = { true, false, false, false, false, true } };
+	struct table table = { .columns = 6, .left = 1 << 0 | 1 << 5 };
 
 	add_cells(&table, (const char *const[]){ "", comparison->run[0].name, comparison->run[i + 1].name, "difference",
 	                                         "95 % interval", "verdict" });
@@ -88,7 +92,7 @@ static void write_metrics(const struct kv_comparison *comparison, size_t i, stru
 
 static void write_classes(const struct kv_variant_comparison *variant, struct kv_output *out)
 {
-	struct table table = { .columns = 8, .left = { true, false, false, false, true, false, false, true } };
+	struct table table = { .columns = 8, .left = 1 << 0 | 1 << 4 | 1 << 7 };
 
 	add_cells(&table,
 	          (const char *const[]){ "who", "requests", "TTFT mean, change (ms)", "95 % interval", "verdict",
@@ -111,22 +115,51 @@ static void write_classes(const struct kv_variant_comparison *variant, struct kv
 
 static void write_overview(const struct kv_comparison *comparison, struct kv_output *out)
 {
-	struct table table = { .columns = 1 + KV_OVERVIEW_COLUMNS, .left = { true } };
-	const char *row[1 + KV_OVERVIEW_COLUMNS] = { "" };
-	char cell[KV_OVERVIEW_COLUMNS][KV_CELL_MAX];
+	size_t columns = kv_comparison_overview_columns(comparison);
+	struct table table = { .columns = 1 + columns, .left = 1 };
+	const char *row[1 + KV_OVERVIEW_COLUMNS_MAX] = { "" };
+	char cell[KV_OVERVIEW_COLUMNS_MAX][KV_CELL_MAX];
 
-	for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
+	for (size_t c = 0; c < columns; c++)
 		row[c + 1] = kv_comparison_overview_label(comparison, c);
 	add_cells(&table, row);
 	for (size_t i = 0; i < comparison->runs; i++) {
 		row[0] = comparison->run[i].name;
-		for (size_t c = 0; c < KV_OVERVIEW_COLUMNS; c++)
+		for (size_t c = 0; c < columns; c++)
 			row[c + 1] = kv_comparison_overview_cell(comparison, i, c, cell[c]);
 		add_cells(&table, row);
 	}
 	kv_output_text(out, "\n");
 	write_table(&table, out);
 	kv_output_text(out, "\nOf each variant " KV_OVERVIEW_LEGEND ".\n");
+}
+
+/* A column a run. */
+static void write_tenants(const struct kv_comparison *comparison, struct kv_output *out)
+{
+	struct table table = { .columns = 2 + comparison->runs, .left = 1 };
+	const char **row = kv_calloc(table.columns, sizeof *row);
+	char (*cell)[KV_CELL_MAX] = kv_calloc(table.columns, sizeof *cell);
+
+	row[0] = "TTFT P99 (ms) of tenant";
+	row[1] = "requests";
+	for (size_t i = 0; i < comparison->runs; i++)
+		row[i + 2] = comparison->run[i].name;
+	add_cells(&table, row);
+	for (size_t t = 0; t < comparison->tenants; t++) {
+		const struct kv_compared_tenant *tenant = &comparison->tenant[t];
+
+		row[0] = tenant->name;
+		row[1] = kv_comparison_value((double)tenant->requests, "", cell[1]);
+		for (size_t i = 0; i < comparison->runs; i++)
+			row[i + 2] = kv_comparison_value(tenant->p99_ttft[i], "ms", cell[i + 2]);
+		add_cells(&table, row);
+	}
+	kv_output_text(out, "\n");
+	write_table(&table, out);
+	kv_output_text(out, "\nOf each run over what it finished.\n");
+	free(cell);
+	free(row);
 }
 
 static void write_notices(const struct kv_compared_run *run, struct kv_output *out)
@@ -162,6 +195,8 @@ void kv_comparison_write_text(const struct kv_comparison *comparison, struct kv_
 		write_notices(&comparison->run[i], out);
 	if (comparison->runs > 2)
 		write_overview(comparison, out);
+	if (comparison->tenants > 0)
+		write_tenants(comparison, out);
 	for (size_t i = 0; i + 1 < comparison->runs; i++) {
 		const struct kv_compared_run *run = &comparison->run[i + 1];
 		const struct kv_variant_comparison *variant = &comparison->variant[i];

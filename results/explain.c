@@ -12,8 +12,8 @@ void kv_explain_add(json_t *facts)
 	if (json_object_get(kvsim, "ttft_bands") == NULL)
 		return;
 	json_object_set_new(kvsim, "what_to_look_at",
-	                    json_pack("[ooo]", kv_explain_exhausted(facts), kv_explain_misses(facts),
-	                              kv_explain_first_tokens(facts)));
+	                    json_pack("[o*ooo]", kv_explain_unanswered(facts), kv_explain_exhausted(facts),
+	                              kv_explain_misses(facts), kv_explain_first_tokens(facts)));
 }
 
 void kv_explain_write_hints(const json_t *facts, struct kv_output *out)

@@ -1,5 +1,5 @@
-/* What to look at: three questions answered from the facts of a run, each with a verdict, its evidence and what would
- * change it. What was exhausted? Why were prompts not hit? Why did first tokens come late? */
+/* What to look at: questions answered from the facts of a run, each with a verdict, its evidence and what would change it.
+ * Who got no answer? (if anybody did not) What was exhausted? Why were prompts not hit? Why did first tokens come late? */
 #ifndef KV_RESULTS_EXPLAIN_H
 #define KV_RESULTS_EXPLAIN_H
 

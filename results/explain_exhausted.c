@@ -89,12 +89,32 @@ static void add_occupancy(const json_t *facts, json_t *finding)
 	                    kv_percent_of(kv_facts_number(facts, "kvsim/mean_free_blocks"), pool));
 }
 
+/* In percent of the time. */
+static double queue_share(const json_t *facts)
+{
+	return bound_share(facts, BLOCKS) + bound_share(facts, SLOTS) + bound_share(facts, BUDGET);
+}
+
+static double client_wait_ms(const json_t *facts)
+{
+	return kv_facts_number(facts, "kvsim/ttft_parts/client_wait/mean_ms");
+}
+
+/* Requests waited for the client's own cap for a share of their time that counts. */
+static bool is_held_back(const json_t *facts)
+{
+	const double negligible = 1;
+	double wait = client_wait_ms(facts);
+
+	return kv_percent_of(wait, wait + kv_facts_number(facts, "mean_e2el_ms")) >= negligible;
+}
+
 bool kv_explain_is_overloaded(const json_t *facts)
 {
 	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
-	double waited = bound_share(facts, BLOCKS) + bound_share(facts, SLOTS) + bound_share(facts, BUDGET);
+	bool waited = queue_share(facts) >= 50 || kv_facts_number(facts, "kvsim/mean_waiting/client") >= 1;
 
-	return arrived > 0 && kv_facts_number(facts, "kvsim/simulated_s") > 1.2 * arrived && waited >= 50 &&
+	return arrived > 0 && kv_facts_number(facts, "kvsim/simulated_s") > 1.2 * arrived && waited &&
 	       !json_is_true(kv_facts_at(facts, "kvsim/stalled")) && !json_is_true(kv_facts_at(facts, "kvsim/partial"));
 }
 
@@ -107,9 +127,10 @@ static void add_overload(const json_t *facts, json_t *finding)
 	if (kv_explain_is_overloaded(facts))
 		kv_finding_extend_verdict(finding,
 		                          "Overloaded: %s of arrivals took %s to serve, so the load is about %.1f "
-		                          "times what this deployment serves.",
+		                          "times what this deployment serves%s.",
 		                          kv_duration_text(arrivals, 1000 * arrived),
-		                          kv_duration_text(serving, 1000 * ended), ended / arrived);
+		                          kv_duration_text(serving, 1000 * ended), ended / arrived,
+		                          is_held_back(facts) ? " under this cap" : "");
 }
 
 static void add_queue(const json_t *facts, json_t *finding)
@@ -328,6 +349,30 @@ static void advise_cache_for_compute(const json_t *facts, json_t *finding)
 		kv_finding_advice(finding, "Waits for compute do not get shorter with more KV cache.");
 }
 
+/* Nobody waited in the queue. */
+static void advise_idle(const json_t *facts, json_t *finding)
+{
+	if (kv_facts_number(facts, "kvsim/unanswered/requests") > 0)
+		kv_finding_advice(finding, "The engine had room: what kept requests from it stands under who got no "
+		                           "answer.");
+	else
+		kv_finding_advice(finding, "Nothing has to change for this load; raise the rate (--time-scale, "
+		                           "--request-rate) to find the limit.");
+}
+
+static void advise_cap(const json_t *facts, json_t *finding)
+{
+	kv_finding_advice(finding,
+	                  "A higher --max-concurrency (here %.0f), as far as the engine has room: its queue was empty for "
+	                  "%.1f %% of the time, and live requests pinned %.1f %% of the pool on average. What it has no "
+	                  "room for waits in its queue then, where TTFT counts it.",
+	                  kv_facts_number(facts, "max_concurrency"), 100 - queue_share(facts),
+	                  kv_percent_of(kv_facts_number(facts, "kvsim/mean_pinned_blocks"),
+	                                kv_facts_number(facts, "kvsim/usable_blocks")));
+	kv_finding_advice(finding, "A lower arrival rate, or shorter requests: each holds a place under the cap until its "
+	                           "last token.");
+}
+
 static void advise(const json_t *facts, json_t *finding, enum resource resource)
 {
 	char value[KV_SETTING_ROOM];
@@ -351,9 +396,15 @@ static void advise(const json_t *facts, json_t *finding, enum resource resource)
 		                           "prompts.");
 		advise_cache_for_compute(facts, finding);
 	} else {
-		kv_finding_advice(finding, "Nothing has to change for this load; raise the rate (--time-scale, "
-		                           "--request-rate) to find the limit.");
+		advise_idle(facts, finding);
 	}
+}
+
+static void advise_both(const json_t *facts, json_t *finding, enum resource first, enum resource second)
+{
+	advise(facts, finding, first);
+	if (second != RESOURCES)
+		advise(facts, finding, second);
 }
 
 static void judge_stopped(const json_t *facts, json_t *finding)
@@ -379,36 +430,69 @@ static void judge_stopped(const json_t *facts, json_t *finding)
 	                           "out, or engine.refuse_impossible, which refuses them at arrival.");
 }
 
+static void judge_cap(const json_t *facts, json_t *finding)
+{
+	char wait[32];
+
+	kv_finding_verdict(finding,
+	                   "The client's own cap, --max-concurrency (here %.0f): requests waited for it %s on average "
+	                   "before they were sent, where TTFT does not count it.",
+	                   kv_facts_number(facts, "max_concurrency"), kv_duration_text(wait, client_wait_ms(facts)));
+}
+
+static const char *idle_text(const json_t *facts)
+{
+	if (is_held_back(facts))
+		return "The";
+	return kv_facts_number(facts, "kvsim/unanswered/requests") > 0 ? "Nothing that requests wait for: the" : "Nothing: the";
+}
+
+static void judge_queue(const json_t *facts, json_t *finding, enum resource first, enum resource second)
+{
+	char first_text[RESOURCE_ROOM], second_text[RESOURCE_ROOM];
+
+	if (first == RESOURCES)
+		kv_finding_extend_verdict(finding, "%s queue was empty for %.1f %% of the time.", idle_text(facts),
+		                          100 - queue_share(facts));
+	else if (second == RESOURCES)
+		kv_finding_extend_verdict(finding, "The queue waited for %s during %.1f %% of the time.",
+		                          resource_text(first_text, facts, first), bound_share(facts, first));
+	else
+		kv_finding_extend_verdict(finding,
+		                          "Two things: the queue waited for %s during %.1f %% of the time, and for %s "
+		                          "during %.1f %%.",
+		                          resource_text(first_text, facts, first), bound_share(facts, first),
+		                          resource_text(second_text, facts, second), bound_share(facts, second));
+}
+
+static void judge(const json_t *facts, json_t *finding, enum resource first, enum resource second)
+{
+	if (is_held_back(facts))
+		judge_cap(facts, finding);
+	judge_queue(facts, finding, first, second);
+}
+
 json_t *kv_explain_exhausted(const json_t *facts)
 {
+	const double busy = 10;
 	json_t *finding = kv_finding_new("What was exhausted?");
 	enum resource resource = binding_resource(facts);
 	enum resource second = second_resource(facts, resource);
-	char first_text[RESOURCE_ROOM], second_text[RESOURCE_ROOM];
+	bool held_back = is_held_back(facts);
 
 	if (json_is_true(kv_facts_at(facts, "kvsim/stalled")))
 		judge_stopped(facts, finding);
-	else if (resource == RESOURCES)
-		kv_finding_verdict(finding, "Nothing: the queue was empty for %.1f %% of the time.",
-		                   100 - bound_share(facts, BLOCKS) - bound_share(facts, SLOTS) -
-		                           bound_share(facts, BUDGET));
-	else if (second == RESOURCES)
-		kv_finding_verdict(finding, "The queue waited for %s during %.1f %% of the time.",
-		                   resource_text(first_text, facts, resource), bound_share(facts, resource));
 	else
-		kv_finding_verdict(finding,
-		                   "Two things: the queue waited for %s during %.1f %% of the time, and for %s during "
-		                   "%.1f %%.",
-		                   resource_text(first_text, facts, resource), bound_share(facts, resource),
-		                   resource_text(second_text, facts, second), bound_share(facts, second));
+		judge(facts, finding, resource, second);
 	add_overload(facts, finding);
 	add_queue(facts, finding);
 	add_occupancy(facts, finding);
 	add_all_takers(facts, finding, resource, second);
 	add_largest(facts, finding);
 	add_preemptions(facts, finding);
-	advise(facts, finding, resource);
-	if (second != RESOURCES)
-		advise(facts, finding, second);
+	if (held_back)
+		advise_cap(facts, finding);
+	if (!held_back || queue_share(facts) >= busy)
+		advise_both(facts, finding, resource, second);
 	return finding;
 }

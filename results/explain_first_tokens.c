@@ -146,6 +146,19 @@ static void advise_parts(json_t *finding, const char *first, const char *second)
 		advise_part(finding, second);
 }
 
+/* In the verdict where it is the longer part of what users wait for. */
+static void add_client_wait(json_t *finding, double wait_ms, double ttft_ms)
+{
+	static const char format[] =
+		"Before sending, clients waited %s on average for their own concurrency cap; that is not part of TTFT.";
+	char text[32];
+
+	if (wait_ms > ttft_ms)
+		kv_finding_extend_verdict(finding, format, kv_duration_text(text, wait_ms));
+	else if (wait_ms > 0)
+		kv_finding_evidence(finding, format, kv_duration_text(text, wait_ms));
+}
+
 json_t *kv_explain_first_tokens(const json_t *facts)
 {
 	json_t *finding = kv_finding_new("Why did first tokens come late?");
@@ -169,11 +182,7 @@ json_t *kv_explain_first_tokens(const json_t *facts)
 	                   kv_duration_text(average, mean),
 	                   kv_duration_text(tail, kv_facts_number(facts, "kvsim/p99_ttft_ms")),
 	                   kv_percent_of(part_ms(ms, most), mean), parts[most].what, rest);
-	if (wait > 0)
-		kv_finding_evidence(finding,
-		                    "Before sending, clients waited %s on average for their own concurrency cap; that "
-		                    "is not part of TTFT.",
-		                    kv_duration_text(average, wait));
+	add_client_wait(finding, wait, mean);
 	add_queue_rule(finding, ms);
 	add_bands(facts, finding);
 	add_worst(facts, finding);

@@ -1,4 +1,4 @@
-/* The three questions of results/explain.h, each answered from the facts of a run by a finding that the caller owns. */
+/* The questions of results/explain.h, each answered from the facts of a run by a finding that the caller owns. */
 #ifndef KV_RESULTS_EXPLAIN_QUESTIONS_H
 #define KV_RESULTS_EXPLAIN_QUESTIONS_H
 
@@ -7,6 +7,8 @@
 
 #include "results/finding.h"
 
+/* NULL if all requests were answered, but for those that the end of the run cut short. */
+json_t *kv_explain_unanswered(const json_t *facts);
 json_t *kv_explain_exhausted(const json_t *facts);
 json_t *kv_explain_misses(const json_t *facts);
 json_t *kv_explain_first_tokens(const json_t *facts);

@@ -45,6 +45,15 @@ static json_t *add_object(json_t *object, const char *key)
 	return inner;
 }
 
+json_t *kv_facts_counts(const struct kv_count_line *lines, size_t count)
+{
+	json_t *counts = json_object();
+
+	for (size_t i = 0; i < count; i++)
+		set_count(counts, lines[i].name, lines[i].count);
+	return counts;
+}
+
 /* --- the keys of vllm bench serve --------------------------------------------------------------------------------- */
 
 static void set_stats(json_t *object, const struct kv_summary *summary, enum kv_metric metric, const char *suffix)
@@ -172,20 +181,48 @@ static void set_engine(json_t *object, const struct kv_run_info *info)
 	set_text(object, "initial_cache", info->warm_trace != NULL ? "warm" : "cold");
 }
 
+/* Users' requests, each counted once however often it was sent. The end of the run is no failure. */
+static void set_unanswered(json_t *object, const struct kv_summary *summary, const struct kv_run_info *info)
+{
+	json_t *unanswered = add_object(object, "unanswered"), *reasons = json_object();
+	uint64_t all = summary->requests - kv_summary_sent_again(summary) + info->after_refusal;
+	uint64_t lost = info->after_refusal;
+
+	for (int i = KV_REASON_LENGTH + 1; i < KV_REASON_CUT; i++) {
+		uint64_t failed = kv_summary_failed(summary, i);
+
+		lost += failed;
+		if (failed > 0)
+			set_count(reasons, kv_reason_name(i), failed);
+	}
+	if (info->after_refusal > 0)
+		set_count(reasons, "after_refusal", info->after_refusal);
+	set_count(unanswered, "requests", lost);
+	set_count(unanswered, "of", all);
+	set_real(unanswered, "share", all > 0 ? (double)lost / (double)all : 0);
+	set(unanswered, "reasons", reasons);
+	if (summary->longest_too_long > 0)
+		set_count(unanswered, "longest_too_long_tokens", summary->longest_too_long);
+}
+
 static void set_fates(json_t *object, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	json_t *reasons;
+
+	set_unanswered(object, summary, info);
 
 	set_count(object, "arrived", summary->requests);
 	set_count(object, "finished", summary->status[KV_FINISHED]);
 	set_count(object, "refused", summary->status[KV_REFUSED]);
 	set_count(object, "sent_again", info->sent_again);
+	set_count(object, "failed_for_good", kv_summary_failed_for_good(summary));
 	set_count(object, "dropped", summary->status[KV_DROPPED]);
 	set_count(object, "unfinished", summary->status[KV_UNFINISHED]);
 	reasons = add_object(object, "reasons");
 	for (int i = 0; i < KV_REASONS; i++)
 		if (summary->reason[i] > 0)
 			set_count(reasons, kv_reason_name(i), summary->reason[i]);
+	set(object, "skipped_rows", kv_facts_counts(info->skipped_rows, info->skipped_rows_count));
 }
 
 static void set_counters(json_t *object, const struct kv_summary *summary)
@@ -330,10 +367,10 @@ static void set_ttft_parts(json_t *object, const struct kv_summary *summary)
 
 	for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
 		set_stats(add_object(parts, metrics[i].name), summary, metrics[i].metric, "_ms");
-	if (summary->options->retries > 0) {
+	if (summary->options->retries > 0)
 		set_stats(add_object(parts, "retry_wait"), summary, KV_METRIC_RETRY_WAIT, "_ms");
+	if (kv_waits_to_send(summary->options))
 		set_stats(add_object(object, "ttft_from_arrival"), summary, KV_METRIC_TTFT_FROM_ARRIVAL, "_ms");
-	}
 	/* Whatever percentiles were asked for. */
 	set_real(object, "p99_ttft_ms", summary->stats[KV_METRIC_TTFT].p99);
 }
@@ -563,8 +600,8 @@ json_t *kv_facts_build(const struct kv_summary *summary, struct kv_insight *insi
 	set_totals(facts, summary);
 	set_metrics(facts, summary, info);
 	kvsim = add_object(facts, "kvsim");
-	set_engine(kvsim, info);
 	set_fates(kvsim, summary, info);
+	set_engine(kvsim, info);
 	set_counters(kvsim, summary);
 	set_swap(kvsim, summary, info);
 	set_occupancy(kvsim, summary, info);

@@ -53,7 +53,10 @@ void kv_finding_extend_verdict(json_t *finding, const char *format, ...)
 	va_start(args, format);
 	more = json_vsprintf(format, args);
 	va_end(args);
-	kv_finding_verdict(finding, "%s %s", kv_facts_text(finding, "verdict"), json_string_value(more));
+	if (kv_facts_text(finding, "verdict") == NULL)
+		kv_finding_verdict(finding, "%s", json_string_value(more));
+	else
+		kv_finding_verdict(finding, "%s %s", kv_facts_text(finding, "verdict"), json_string_value(more));
 	json_decref(more);
 }
 

@@ -11,7 +11,7 @@ json_t *kv_finding_new(const char *topic);
 void kv_finding_evidence(json_t *finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kv_finding_advice(json_t *finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kv_finding_verdict(json_t *finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One more sentence behind the verdict. */
+/* One more sentence behind the verdict, or the first one. */
 void kv_finding_extend_verdict(json_t *finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* In percent; 0 of nothing. */

@@ -18,6 +18,7 @@ libkvsim_a_SOURCES += \
 	%D%/explain_exhausted.c \
 	%D%/explain_first_tokens.c \
 	%D%/explain_misses.c \
+	%D%/explain_unanswered.c \
 	%D%/explain_questions.h \
 	%D%/facts.c %D%/facts.h \
 	%D%/finding.c %D%/finding.h \

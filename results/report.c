@@ -107,9 +107,12 @@ static void put_verdict(struct kv_output *out, const json_t *facts)
 		kv_html_prose(out, kv_facts_text(finding, "verdict"));
 		kv_output_text(out, "</p>\n");
 		put_list(out, kv_facts_at(finding, "change"), "What would change it");
-		kv_output_text(out, "<details open><summary>Evidence</summary>\n");
-		put_list(out, kv_facts_at(finding, "evidence"), "From this run");
-		kv_output_text(out, "</details></article>\n");
+		if (json_array_size(kv_facts_at(finding, "evidence")) > 0) {
+			kv_output_text(out, "<details open><summary>Evidence</summary>\n");
+			put_list(out, kv_facts_at(finding, "evidence"), "From this run");
+			kv_output_text(out, "</details>");
+		}
+		kv_output_text(out, "</article>\n");
 	}
 	kv_html_end_section(out);
 }

@@ -39,11 +39,11 @@ static void put_latencies(struct kv_output *out, const json_t *facts)
 	put_latency_row(out, facts, "  + prefill", "kvsim/ttft_parts/prefill/", "_ms");
 	put_latency_row(out, facts, "    of which preempted", "kvsim/ttft_parts/preempted/", "_ms");
 	put_latency_row(out, facts, "Client wait, before sending", "kvsim/ttft_parts/client_wait/", "_ms");
-	if (kv_facts_at(facts, "kvsim/ttft_from_arrival") != NULL) {
+	if (kv_facts_at(facts, "kvsim/ttft_parts/retry_wait") != NULL)
 		put_latency_row(out, facts, "Retries, before this sending", "kvsim/ttft_parts/retry_wait/", "_ms");
+	if (kv_facts_at(facts, "kvsim/ttft_from_arrival") != NULL)
 		put_latency_row(out, facts, "First token after the first arrival, all these",
 		                "kvsim/ttft_from_arrival/", "_ms");
-	}
 	put_latency_row(out, facts, "Time per output token (TPOT)", "", "_tpot_ms");
 	put_latency_row(out, facts, "Inter-token latency (ITL)", "", "_itl_ms");
 	put_latency_row(out, facts, "End to end (E2EL), from sending", "", "_e2el_ms");
@@ -56,10 +56,15 @@ static void put_load(struct kv_output *out, const json_t *facts)
 	kv_html_fact_row(out, facts, "Requests", "num_prompts", 0);
 	kv_html_fact_row(out, facts, "Finished", "completed", 0);
 	kv_html_fact_row(out, facts, "Refused", "kvsim/refused", 0);
-	if (json_integer_value(kv_facts_at(facts, "kvsim/sent_again")) > 0)
+	if (json_integer_value(kv_facts_at(facts, "kvsim/sent_again")) > 0) {
 		kv_html_fact_row(out, facts, "Sent again after refusals", "kvsim/sent_again", 0);
+		kv_html_fact_row(out, facts, "Failed for good, however often sent", "kvsim/failed_for_good", 0);
+	}
 	kv_html_fact_row(out, facts, "Dropped", "kvsim/dropped", 0);
 	kv_html_fact_row(out, facts, "Unfinished", "kvsim/unfinished", 0);
+	if (kv_facts_number(facts, "kvsim/unanswered/reasons/after_refusal") > 0)
+		kv_html_fact_row(out, facts, "Never sent, as the one before had failed",
+		                 "kvsim/unanswered/reasons/after_refusal", 0);
 	kv_html_fact_row(out, facts, "Measured time (s)", "duration", 2);
 	kv_html_fact_row(out, facts, "Prompt tokens", "total_input_tokens", 0);
 	kv_html_fact_row(out, facts, "Output tokens", "total_output_tokens", 0);

@@ -144,11 +144,11 @@ static void token_gap(void *self, kv_time gap, uint64_t count)
 static void request(void *self, const struct kv_request_record *record)
 {
 	struct kv_results *results = self;
-	kv_time retry_wait = kv_retries_wait(&results->retries, record);
+	struct kv_sending sending = kv_retries_note(&results->retries, record);
 
-	kv_summary_request(&results->summary, record, retry_wait);
+	kv_summary_request(&results->summary, record, &sending);
 	if (results->options.watch != NULL)
-		results->options.watch(results->options.watch_context, record);
+		results->options.watch(results->options.watch_context, record, sending.wait);
 	if (results->reports)
 		kv_insight_request(&results->insight, record);
 	if (results->metrics != NULL)
@@ -156,7 +156,7 @@ static void request(void *self, const struct kv_request_record *record)
 	if (results->file[KV_FILE_TRACE] != NULL)
 		kv_chrome_trace_request(&results->trace, record);
 	if (results->file[KV_FILE_REQUESTS] != NULL)
-		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record, retry_wait);
+		kv_requests_csv_row(results->file[KV_FILE_REQUESTS], record, sending.wait);
 }
 
 static void miss(void *self, const struct kv_miss *missed)
@@ -261,6 +261,7 @@ struct kv_results *kv_results_open(const struct kv_results_options *options, con
 	results->info = info;
 	results->dir = kv_strdup(options->dir);
 	results->retries.limit = options->retries;
+	results->retries.warmup = options->warmup;
 	results->measuring = options->warmup == 0;
 	results->reports = (options->write & KV_WRITE_REPORT) != 0;
 	kv_summary_init(&results->summary, &results->options);

@@ -53,7 +53,9 @@ struct kv_results_options {
 	bool json;                         /* standard output gets summary.json instead of the text */
 	bool quiet;                        /* standard output gets nothing */
 	uint64_t retries;                  /* --retries: requests that are turned away come again so often */
-	void (*watch)(void *context, const struct kv_request_record *record);  /* told of every request; may be NULL */
+	bool capped;                       /* --max-concurrency: requests may wait at their client */
+	/* Told of every request, with how long its earlier sendings took; may be NULL. */
+	void (*watch)(void *context, const struct kv_request_record *record, kv_time retry_wait);
 	void *watch_context;
 };
 
@@ -114,6 +116,7 @@ struct kv_run_info {
 	const struct kv_count_line *skipped_rows;  /* --skip-bad-rows, by reason */
 	size_t skipped_rows_count;
 	const char *arrivals;        /* a sentence: whether requests wait for others, or come at their times */
+	uint64_t after_refusal;      /* of the skipped rows: never sent, as the request that they follow had failed */
 	uint64_t sent_again;         /* how often requests were, that had been turned away (--retries) */
 	const char *warm_trace;      /* file replayed before time zero, as named; NULL = the cache starts cold */
 	const char *warm_format;

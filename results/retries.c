@@ -3,7 +3,6 @@
 #include "results/retries.h"
 
 #include <search.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sim/base/memory.h"
@@ -11,6 +10,8 @@
 struct sent {
 	uint64_t index;
 	kv_time first;      /* arrival of the first sending */
+	kv_time last;       /* of the last one so far, and why it was turned away */
+	enum kv_reason reason;
 	uint64_t times;
 };
 
@@ -36,7 +37,8 @@ static void remember(struct kv_retries *retries, const struct kv_request_record 
 {
 	struct sent *sent = kv_calloc(1, sizeof *sent);
 
-	*sent = (struct sent){.index = record->index, .first = record->arrival, .times = 1};
+	*sent = (struct sent){.index = record->index, .first = record->arrival, .last = record->arrival,
+	                      .reason = record->reason, .times = 1};
 	tsearch(sent, &retries->tree, by_index);
 }
 
@@ -46,21 +48,24 @@ static void forget(struct kv_retries *retries, struct sent *sent)
 	free(sent);
 }
 
-kv_time kv_retries_wait(struct kv_retries *retries, const struct kv_request_record *record)
+struct kv_sending kv_retries_note(struct kv_retries *retries, const struct kv_request_record *record)
 {
-	struct sent wanted = {.index = record->index}, **found;
-	kv_time wait;
+	struct sent wanted = {.index = record->index}, **found, *sent;
+	struct kv_sending sending = {0};
 
 	if (retries->limit == 0)
-		return 0;
+		return sending;
 	found = tfind(&wanted, &retries->tree, by_index);
 	if (found == NULL) {
 		if (is_turned_away(record))
 			remember(retries, record);
-		return 0;
+		return sending;
 	}
-	wait = record->arrival - (*found)->first;
-	if (!is_turned_away(record) || ++(*found)->times > retries->limit)
-		forget(retries, *found);
-	return wait;
+	sent = *found;
+	sending = (struct kv_sending){record->arrival - sent->first, sent->last >= retries->warmup, sent->reason};
+	sent->last = record->arrival;
+	sent->reason = record->reason;
+	if (!is_turned_away(record) || ++sent->times > retries->limit)
+		forget(retries, sent);
+	return sending;
 }

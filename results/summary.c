@@ -158,11 +158,17 @@ static void add_running_time(struct kv_summary *summary, const struct kv_request
 	summary->doubled_held_ns += (kv_integral)(2 * prompt) * prefill + (kv_integral)(prompt + length) * decode;
 }
 
-static void add_retries(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait)
+bool kv_waits_to_send(const struct kv_results_options *options)
+{
+	return options->retries > 0 || options->capped;
+}
+
+static void add_wait_to_send(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait)
 {
 	struct kv_distribution *metric = summary->metric;
 
-	kv_distribution_add(&metric[KV_METRIC_RETRY_WAIT], (uint64_t)retry_wait);
+	if (summary->options->retries > 0)
+		kv_distribution_add(&metric[KV_METRIC_RETRY_WAIT], (uint64_t)retry_wait);
 	if (record->first_token != KV_TIME_NONE)
 		kv_distribution_add(&metric[KV_METRIC_TTFT_FROM_ARRIVAL],
 		                    (uint64_t)(retry_wait + record->first_token - record->arrival));
@@ -208,7 +214,17 @@ static const char *find_stalled(const struct kv_summary *summary, const struct k
 	return NULL;
 }
 
-void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait)
+static void add_failed(struct kv_summary *summary, const struct kv_request_record *record)
+{
+	uint64_t wait = record->sent == KV_TIME_NONE ? 0 : (uint64_t)(record->sent - record->arrival);
+
+	add_times(summary, record, 0, wait);
+	if (record->reason == KV_REASON_TOO_LONG && record->prompt_tokens > summary->longest_too_long)
+		summary->longest_too_long = record->prompt_tokens;
+}
+
+void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record,
+                        const struct kv_sending *sending)
 {
 	note_stalled(summary, record);
 	if (record->arrival < summary->options->warmup)
@@ -219,13 +235,33 @@ void kv_summary_request(struct kv_summary *summary, const struct kv_request_reco
 	summary->status[record->status]++;
 	summary->reason[record->reason]++;
 	summary->recomputed_tokens += record->recomputed_tokens;
-	if (record->status == KV_FINISHED && summary->options->retries > 0)
-		add_retries(summary, record, retry_wait);
+	if (sending->again)
+		summary->sent_again[sending->before]++;
+	if (record->status == KV_FINISHED && kv_waits_to_send(summary->options))
+		add_wait_to_send(summary, record, sending->wait);
 	if (record->status == KV_FINISHED)
 		add_finished(summary, record);
 	else
-		add_times(summary, record, 0,
-		          record->sent == KV_TIME_NONE ? 0 : (uint64_t)(record->sent - record->arrival));
+		add_failed(summary, record);
+}
+
+uint64_t kv_summary_failed(const struct kv_summary *summary, enum kv_reason reason)
+{
+	return summary->reason[reason] - summary->sent_again[reason];
+}
+
+uint64_t kv_summary_sent_again(const struct kv_summary *summary)
+{
+	uint64_t again = 0;
+
+	for (int i = 0; i < KV_REASONS; i++)
+		again += summary->sent_again[i];
+	return again;
+}
+
+uint64_t kv_summary_failed_for_good(const struct kv_summary *summary)
+{
+	return summary->requests - summary->status[KV_FINISHED] - kv_summary_sent_again(summary);
 }
 
 static void take_stats(const struct kv_distribution *d, const struct kv_results_options *options, double unit,

@@ -14,6 +14,7 @@
 #include "results/level_sums.h"
 #include "results/output_file.h"
 #include "results/results.h"
+#include "results/retries.h"
 #include "sim/engine/simulation.h"
 #include "sim/record.h"
 
@@ -29,8 +30,8 @@ enum kv_metric {
 	KV_METRIC_QUEUE,
 	KV_METRIC_PREFILL,
 	KV_METRIC_PREEMPTED,    /* of which preempted, before the first token */
-	KV_METRIC_RETRY_WAIT,   /* before this sending: with retries only, as is the next */
-	KV_METRIC_TTFT_FROM_ARRIVAL,  /* the wait for this sending and that of the client included */
+	KV_METRIC_RETRY_WAIT,   /* before this sending: with retries only */
+	KV_METRIC_TTFT_FROM_ARRIVAL,  /* those and the client's wait included: where requests may wait before they are sent */
 	KV_METRICS
 };
 
@@ -61,6 +62,8 @@ struct kv_summary {
 	uint64_t second_tokens, peak_second_tokens;
 
 	uint64_t status[KV_UNFINISHED + 1], reason[KV_REASONS];
+	uint64_t sent_again[KV_REASONS];     /* of these, sendings that another one followed */
+	uint32_t longest_too_long;           /* prompt that was refused as longer than max_model_len */
 	uint64_t input_tokens, output_tokens;  /* of finished requests */
 	kv_integral running_ns; /* of finished requests: time with blocks, the same times prompt and output, */
 	kv_integral length_ns, doubled_held_ns; /* and times twice what they held, prompts at once and outputs evenly */
@@ -96,9 +99,18 @@ void kv_summary_fini(struct kv_summary *summary);
 void kv_summary_start_measuring(struct kv_summary *summary, const struct kv_state *state, kv_time now);
 
 void kv_summary_step(struct kv_summary *summary, const struct kv_step *step);
-/* retry_wait: see kv_retries_wait. */
-void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait);
+void kv_summary_request(struct kv_summary *summary, const struct kv_request_record *record,
+                        const struct kv_sending *sending);
 void kv_summary_finish(struct kv_summary *summary, const struct kv_run_outcome *outcome);
+
+/* Requests that failed for this reason, and no sending followed. */
+uint64_t kv_summary_failed(const struct kv_summary *summary, enum kv_reason reason);
+/* All sendings that another one followed: num_prompts less these is how many requests users had. */
+uint64_t kv_summary_sent_again(const struct kv_summary *summary);
+/* Requests that did not finish with any of their sendings. */
+uint64_t kv_summary_failed_for_good(const struct kv_summary *summary);
+/* Requests may wait before they are sent. */
+bool kv_waits_to_send(const struct kv_results_options *options);
 
 /* A second of measured time; 0 if there was none. After kv_summary_finish. */
 double kv_summary_rate(const struct kv_summary *summary, uint64_t count);

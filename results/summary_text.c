@@ -266,8 +266,10 @@ static void write_cache(struct kv_output *out, const struct kv_summary *summary,
 static void write_fates(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	write_count(out, "Requests refused:", summary->status[KV_REFUSED]);
-	if (info->sent_again > 0)
+	if (info->sent_again > 0) {
 		write_count(out, "Sent again after refusals:", info->sent_again);
+		write_count(out, "Requests that failed for good:", kv_summary_failed_for_good(summary));
+	}
 	write_count(out, "Requests dropped:", summary->status[KV_DROPPED]);
 	write_count(out, "Requests unfinished:", summary->status[KV_UNFINISHED]);
 	for (int i = KV_REASON_LENGTH + 1; i < KV_REASONS; i++) {
@@ -304,7 +306,7 @@ static void write_ttft_parts(struct kv_output *out, const struct kv_summary *sum
 		write_wait(out, summary, KV_METRIC_RETRY_WAIT, "Retries (before this sending)");
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		write_wait(out, summary, parts[i].metric, parts[i].label);
-	if (summary->options->retries > 0)
+	if (kv_waits_to_send(summary->options))
 		write_wait(out, summary, KV_METRIC_TTFT_FROM_ARRIVAL, "TTFT after the first arrival, all these");
 }
 

@@ -73,7 +73,7 @@ static void add(struct kv_compared_run *run, uint64_t index, double ttft_ms, uin
 
 	if (ttft_ms < 0)
 		record.first_token = record.finish = record.admitted = record.queued = KV_TIME_NONE;
-	kv_compared_run_add(run, &record);
+	kv_compared_run_add(run, &record, 0);
 }
 
 static const struct kv_comparison_row *row(const struct kv_variant_comparison *variant, const char *key)
@@ -158,6 +158,79 @@ START_TEST(of_a_request_that_was_sent_again_the_last_sending_is_compared)
 }
 END_TEST
 
+static size_t column_of(const struct kv_comparison *comparison, const char *label)
+{
+	for (size_t c = 0; c < kv_comparison_overview_columns(comparison); c++)
+		if (strcmp(kv_comparison_overview_label(comparison, c), label) == 0)
+			return c;
+	ck_abort_msg("no column %s", label);
+	return 0;
+}
+
+/* a: (10 + 20 + 60) / 3 = 30; over the two that b has too, 15, of which b's 12 are 20 % less. c finishes all, 10 % later. */
+START_TEST(the_overview_shows_what_a_change_is_of)
+{
+	static const double ttft[3][3] = { { 10, 20, 60 }, { 8, 16, -1 }, { 11, 22, 66 } };
+	struct kv_compared_run run[3] = {
+		{ .name = "a", .settings = strdup("") }, { .name = "b", .settings = strdup(""), .never_sent = 4 },
+		{ .name = "c", .settings = strdup("") }
+	};
+	struct kv_comparison comparison = { .run = run, .runs = 3, .workload = "t.csv", .seed = 3, .replicates = 100 };
+	char cell[KV_CELL_MAX];
+	size_t mean, lost;
+
+	for (uint64_t i = 0; i < 9; i++)
+		add(&run[i / 3], i % 3, ttft[i / 3][i % 3], 100, 0, i % 3 == 0 ? "quiet" : "noisy");
+	kv_comparison_make(&comparison);
+	mean = column_of(&comparison, "TTFT mean (ms)");
+	lost = column_of(&comparison, "No answer: refused / dropped / unfinished / never sent");
+	ck_assert_str_eq(kv_comparison_overview_cell(&comparison, 0, mean, cell), "30.00");
+	ck_assert_str_eq(kv_comparison_overview_cell(&comparison, 1, mean, cell), "12.00 (-20.0 % of 15.00)");
+	ck_assert_str_eq(kv_comparison_overview_cell(&comparison, 2, mean, cell), "33.00 (+10.0 %)");
+	ck_assert_str_eq(kv_comparison_overview_cell(&comparison, 0, lost, cell), "0 / 0 / 0 / 0");
+	ck_assert_str_eq(kv_comparison_overview_cell(&comparison, 1, lost, cell), "1 / 0 / 0 / 4");
+	/* numpy: percentile([20, 60], 99) = 59.6, percentile([22, 66], 99) = 65.56 */
+	ck_assert_uint_eq(comparison.tenants, 2);
+	ck_assert_str_eq(comparison.tenant[0].name, "noisy");
+	ck_assert_uint_eq(comparison.tenant[0].requests, 2);
+	ck_assert_double_eq_tol(comparison.tenant[0].p99_ttft[0], 59.6, 1e-9);
+	ck_assert_double_eq_tol(comparison.tenant[0].p99_ttft[1], 16, 1e-9);
+	ck_assert_double_eq_tol(comparison.tenant[0].p99_ttft[2], 65.56, 1e-9);
+	ck_assert_double_eq_tol(comparison.tenant[1].p99_ttft[2], 11, 1e-9);
+	kv_comparison_fini(&comparison);
+	for (int i = 0; i < 3; i++)
+		kv_compared_run_fini(&run[i]);
+}
+END_TEST
+
+/* b sends 10 ms after arrival, where 4 ms were retries before, and its first tokens come 5 ms after that; in a after 8 ms. */
+START_TEST(waits_before_sending_have_rows_of_their_own)
+{
+	struct kv_compared_run run[2] = { { .name = "a", .settings = strdup("") }, { .name = "b", .settings = strdup("") } };
+	struct kv_comparison comparison = { .run = run, .runs = 2, .workload = "t.csv", .seed = 3, .replicates = 100 };
+	struct kv_request_record late = {
+		.tenant = "", .status = KV_FINISHED, .arrival = 4000000, .sent = 10000000, .queued = 10000000,
+		.admitted = 10000000, .first_token = 15000000, .finish = 20000000, .prompt_tokens = 9, .output_tokens = 1
+	};
+	const struct kv_variant_comparison *variant;
+
+	add(&run[0], 0, 8, 9, 0, "");
+	kv_compared_run_add(&run[1], &late, 4000000);
+	kv_comparison_make(&comparison);
+	variant = &comparison.variant[0];
+	ck_assert_double_eq_tol(row(variant, "mean_wait_ms")->found.baseline, 0, 1e-9);
+	ck_assert_double_eq_tol(row(variant, "mean_wait_ms")->found.variant, 10, 1e-9);
+	ck_assert_str_eq(kv_comparison_verdict(&row(variant, "mean_ttft_ms")->found, -1), "better");
+	ck_assert_double_eq_tol(row(variant, "mean_ttft_from_arrival_ms")->found.baseline, 8, 1e-9);
+	ck_assert_double_eq_tol(row(variant, "mean_ttft_from_arrival_ms")->found.variant, 15, 1e-9);
+	ck_assert_double_eq_tol(row(variant, "p99_e2el_from_arrival_ms")->found.variant, 20, 1e-9);
+	ck_assert_str_eq(kv_comparison_verdict(&row(variant, "mean_ttft_from_arrival_ms")->found, -1), "worse");
+	kv_comparison_fini(&comparison);
+	kv_compared_run_fini(&run[0]);
+	kv_compared_run_fini(&run[1]);
+}
+END_TEST
+
 START_TEST(a_run_survives_the_way_between_processes)
 {
 	struct kv_compared_run run = { .warmup = 0 }, copy = { .warmup = 0 };
@@ -204,6 +277,8 @@ int main(void)
 	tcase_add_test(tc, the_interval_of_a_mean_has_the_width_of_theory);
 	tcase_add_test(tc, runs_are_paired_by_request_and_only_over_what_both_finished);
 	tcase_add_test(tc, of_a_request_that_was_sent_again_the_last_sending_is_compared);
+	tcase_add_test(tc, the_overview_shows_what_a_change_is_of);
+	tcase_add_test(tc, waits_before_sending_have_rows_of_their_own);
 	tcase_add_test(tc, a_run_survives_the_way_between_processes);
 	tcase_add_test(tc, so_does_one_that_measured_no_request);
 	suite_add_tcase(suite, tc);

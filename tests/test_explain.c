@@ -154,6 +154,57 @@ START_TEST(no_cache_is_advised_for_what_was_never_seen)
 }
 END_TEST
 
+/* 3 of 10: two that are too long, one that follows one of them. */
+START_TEST(requests_without_an_answer_come_first)
+{
+	const char *verdict;
+
+	json_object_set_new(facts, "completed", json_integer(7));
+	set_fact("max_model_len", json_integer(4096));
+	set_fact("unanswered", json_pack("{si si si s{si si}}", "requests", 3, "of", 10, "longest_too_long_tokens", 5000,
+	                                 "reasons", "too_long", 2, "after_refusal", 1));
+	ck_assert_str_eq(kv_facts_text(finding(0), "topic"), "Who got no answer?");
+	verdict = kv_facts_text(finding(0), "verdict");
+	CHECK_HOLDS(verdict, "3 of 10 requests (30.0 %).");
+	CHECK_HOLDS(verdict, "2 too long for max_model_len (max_model_len is 4096, the longest prompt has 5000 tokens).");
+	CHECK_HOLDS(verdict, "1 never sent");
+	CHECK_HOLDS(verdict, "All latencies are of the 7 that finished.");
+	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "change"), "--max-model-len"), 1);
+	ck_assert_str_eq(kv_facts_text(finding(1), "topic"), "What was exhausted?");
+}
+END_TEST
+
+START_TEST(a_run_that_lost_all_requests_is_not_advised_to_take_more)
+{
+	set_fact("queue_waits_for", json_pack("{s f}", "blocks", 0.0));
+	set_fact("unanswered", json_pack("{si si s{si}}", "requests", 8, "of", 8, "reasons", "deadline", 8));
+	CHECK_HOLDS(kv_facts_text(finding(0), "verdict"), "8 of 8 requests (100.0 %). 8 without a first token by the deadline. "
+	            "No request finished, so there are no latencies.");
+	CHECK_HOLDS(kv_facts_text(finding(1), "verdict"), "Nothing that requests wait for: the queue was empty for 100.0 %");
+	ck_assert_int_eq(lines_with(kv_facts_at(finding(1), "change"), "raise the rate"), 0);
+}
+END_TEST
+
+/* Half an hour at the client, two seconds in the engine, whose queue is all but empty. */
+START_TEST(a_cap_that_clients_wait_for_is_what_was_exhausted)
+{
+	const json_t *change;
+
+	json_object_set_new(facts, "max_concurrency", json_integer(8));
+	json_object_set_new(facts, "mean_e2el_ms", json_real(2000));
+	set_fact("queue_waits_for", json_pack("{s f s f}", "blocks", 0.001, "token_budget", 0.003));
+	set_fact("mean_waiting", json_pack("{s f}", "client", 300.0));
+	set_fact("ttft_parts", json_pack("{s{s f}}", "client_wait", "mean_ms", 1794556.0));
+	CHECK_HOLDS(kv_facts_text(finding(0), "verdict"), "The client's own cap, --max-concurrency (here 8): requests waited for it "
+	            "30 min on average before they were sent");
+	CHECK_HOLDS(kv_facts_text(finding(0), "verdict"), "The queue was empty for 99.6 % of the time.");
+	CHECK_HOLDS(kv_facts_text(finding(0), "verdict"), "about 9.5 times what this deployment serves under this cap.");
+	change = kv_facts_at(finding(0), "change");
+	ck_assert_int_eq(lines_with(change, "A higher --max-concurrency (here 8)"), 1);
+	ck_assert_int_eq(lines_with(change, "raise the rate"), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("explain");
@@ -169,6 +220,9 @@ int main(void)
 	tcase_add_test(tc, evicted_content_is_told_with_the_turnover_of_the_pool);
 	tcase_add_test(tc, a_larger_pool_is_advised_only_where_it_is_in_reach);
 	tcase_add_test(tc, no_cache_is_advised_for_what_was_never_seen);
+	tcase_add_test(tc, requests_without_an_answer_come_first);
+	tcase_add_test(tc, a_run_that_lost_all_requests_is_not_advised_to_take_more);
+	tcase_add_test(tc, a_cap_that_clients_wait_for_is_what_was_exhausted);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }

@@ -577,6 +577,69 @@ START_TEST(tenants_are_told_by_what_was_looked_up_and_computed)
 }
 END_TEST
 
+/* Request 2 is turned away twice and finishes with its third sending; 3 is turned away three times, which is all that two
+ * retries allow; 4 is too long, and another one was never sent for that: 3 of 5 users' requests, with r0 and 2 the answered. */
+START_TEST(sendings_and_requests_that_failed_for_good_are_counted_apart)
+{
+	static const struct {
+		uint64_t index;
+		enum kv_reason reason;
+		uint32_t prompt;
+	} refused[] = {
+		{2, KV_REASON_QUEUE_FULL, 9}, {3, KV_REASON_QUEUE_FULL, 9}, {2, KV_REASON_QUEUE_FULL, 9},
+		{3, KV_REASON_QUEUE_FULL, 9}, {3, KV_REASON_QUEUE_FULL, 9}, {4, KV_REASON_TOO_LONG, 99}
+	};
+	static const struct expected expected[] = {
+		{"completed", 2}, {"failed", 6}, {"kvsim/failed_for_good", 2}, {"kvsim/reasons/queue_full", 5},
+		{"kvsim/unanswered/requests", 3}, {"kvsim/unanswered/of", 5}, {"kvsim/unanswered/share", 0.6},
+		{"kvsim/unanswered/reasons/queue_full", 1}, {"kvsim/unanswered/reasons/too_long", 1},
+		{"kvsim/unanswered/reasons/after_refusal", 1}, {"kvsim/unanswered/longest_too_long_tokens", 99},
+		{"kvsim/skipped_rows/after_refusal", 1}
+	};
+	static const struct kv_count_line skipped[] = {{"after_refusal", 1}};
+	struct kv_request_record last = r0;
+
+	options.retries = 2;
+	info.skipped_rows = skipped;
+	info.skipped_rows_count = info.after_refusal = 1;
+	open_results();
+	record(&r0);
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		struct kv_request_record sending = {
+			.index = refused[i].index, .tenant = "", .status = KV_REFUSED, .reason = refused[i].reason,
+			.arrival = (kv_time)(i + 1) * MS, .sent = (kv_time)(i + 1) * MS, .queued = KV_TIME_NONE,
+			.admitted = KV_TIME_NONE, .first_token = KV_TIME_NONE, .finish = KV_TIME_NONE,
+			.prompt_tokens = refused[i].prompt
+		};
+
+		record(&sending);
+	}
+	last.index = 2;
+	record(&last);
+	finish_results(30 * MS);
+	info.skipped_rows_count = info.after_refusal = 0;
+	CHECK_NUMBERS(expected);
+}
+END_TEST
+
+/* r0 has waited for 7 ms before it was sent, r1 not at all: first tokens 17 and 15 ms after arrival. */
+START_TEST(under_a_cap_first_tokens_are_told_from_arrival_too)
+{
+	struct kv_request_record waited = r0;
+
+	waited.sent = waited.queued = waited.admitted = 7 * MS;
+	waited.first_token += 7 * MS;
+	waited.finish += 7 * MS;
+	options.capped = true;
+	open_results();
+	record(&waited);
+	record(&r1);
+	finish_results(30 * MS);
+	ck_assert_double_eq_tol(number("kvsim/ttft_from_arrival/mean_ms"), 16, 1e-9);
+	ck_assert_double_eq_tol(number("mean_ttft_ms"), 12.5, 1e-9);
+}
+END_TEST
+
 START_TEST(client_side_metrics_need_a_concurrency_cap)
 {
 	info.max_concurrency = 4;
@@ -796,6 +859,8 @@ int main(void)
 	tcase_add_test(tc, goodput_counts_requests_that_meet_every_objective);
 	tcase_add_test(tc, a_request_without_output_has_no_first_token);
 	tcase_add_test(tc, tenants_are_told_by_what_was_looked_up_and_computed);
+	tcase_add_test(tc, sendings_and_requests_that_failed_for_good_are_counted_apart);
+	tcase_add_test(tc, under_a_cap_first_tokens_are_told_from_arrival_too);
 	tcase_add_test(tc, client_side_metrics_need_a_concurrency_cap);
 	tcase_add_test(tc, save_result_writes_the_same_under_the_dated_name);
 	tcase_add_test(tc, console_starts_with_the_block_of_vllm_bench_serve);

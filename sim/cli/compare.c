@@ -199,9 +199,9 @@ static int prepare_runs(struct comparison *c, struct kv_error *err)
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
-static void watch(void *context, const struct kv_request_record *record)
+static void watch(void *context, const struct kv_request_record *record, kv_time retry_wait)
 {
-	kv_compared_run_add(context, record);
+	kv_compared_run_add(context, record, retry_wait);
 }
 
 static int replay(struct comparison *c, size_t i, struct kv_error *err)

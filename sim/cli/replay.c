@@ -89,6 +89,7 @@ static int fill_results_options(struct run *run, struct kv_error *err)
 	if (run->options->summary)
 		o->write |= KV_WRITE_SUMMARY;
 	o->retries = s->workload.retries;
+	o->capped = s->workload.max_concurrency > 0;
 	return 0;
 }
 
@@ -351,6 +352,7 @@ static int fill_trace_counts(struct run *run, bool partial, struct kv_error *err
 
 	info->skipped_rows = run->skipped;
 	info->skipped_rows_count = list_skipped(run->trace, run->skipped);
+	info->after_refusal = kv_trace_counts(run->trace)->left_out[KV_FAULT_ABANDONED];
 	describe_arrivals(run);
 	info->sent_again = kv_trace_counts(run->trace)->retried;
 	if (run->warm != NULL) {

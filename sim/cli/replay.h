@@ -14,7 +14,8 @@ struct kv_replay_options {
 	const char *command;  /* as typed, for the manifest */
 	bool force, json, quiet;
 	bool summary;         /* summary.json is written even where output.write leaves it out */
-	void (*watch)(void *context, const struct kv_request_record *record);  /* told of every request; may be NULL */
+	/* Told of every request, with how long its earlier sendings took; may be NULL. */
+	void (*watch)(void *context, const struct kv_request_record *record, kv_time retry_wait);
 	void *watch_context;
 };
 

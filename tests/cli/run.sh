@@ -64,6 +64,8 @@ expect_line 'and why, in words' 0 'The run stopped: request r0 is never let in, 
 printf 'arrival_s,request_id,prompt_tokens,output_tokens,after,think_s\n0,a,200000,1,,\n0,b,10,1,a,4\n' >"$scratch/refused.csv"
 run run --trace refused.csv --model llama-3.1-8b --hardware h100-sxm --out refused
 expect_line 'rows that follow a refused one are counted by that reason' 0 'Trace rows skipped, after_refusal: 1'
+report "$(grep -A1 '"skipped_rows"' "$scratch/refused/summary.json" | grep -q '"after_refusal": 1'; echo $?)" \
+	'in the summary as well'
 for case in 'scheduling priority:priority' 'scheduling earliest-deadline:deadline' 'scheduling fair-share:tenant' \
 	'admission deadline:deadline'; do
 	policy=${case%:*} need=${case#*:}
@@ -106,6 +108,21 @@ report "$(grep -A1 '"retry_wait"' "$scratch/crowd/summary.json" | grep -q '"mean
 	grep -q '^Retries (before this sending) *2.75 ' "$scratch/out" &&
 	grep -q '^TTFT after the first arrival, all these *4.25 ' "$scratch/out" &&
 	grep -q 'First token after the first arrival' "$scratch/crowd/report.html"; echo $?)" 'and in all, with the first token'
+
+run run --trace crowd.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
+	--max-num-seqs 1 --admission queue-limit,requests=1 --retries 1 --retry-backoff 1ms --out impatient
+# Those of which no row is finished, by the rows.
+lost=$(awk -F, 'NR > 1 { all[$1]; if ($3 == "finished") good[$1] } END { print length(all) - length(good) }' \
+	"$scratch/impatient/requests.csv")
+report "$([ "$lost" -gt 0 ] && grep -q "\"failed_for_good\": $lost," "$scratch/impatient/summary.json" &&
+	grep -q "^Requests that failed for good: *$lost *$" "$scratch/out" &&
+	grep -q "^Who got no answer? $lost of 4 requests" "$scratch/out" &&
+	grep -q "$lost of 4 requests" "$scratch/impatient/report.html"; echo $?)" \
+	'requests that failed for good are counted apart from sendings that failed'
+printf 'arrival_s,prompt_tokens,output_tokens\n0,500,1\n0,501,1\n' >"$scratch/long.csv"
+run run --trace long.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 --out lost
+expect_line 'a run that lost all its requests says so first' 0 \
+	'Who got no answer? 2 of 2 requests (100.0 %). 2 too long for max_model_len (max_model_len is 64, the longest prompt has 501'
 
 printf 'request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\na,0,9,2,,\nb,5,9,2,a,1\n' >"$scratch/follow.csv"
 # loop WORDS OPTION...: the terminal, the manifest and the page have the sentence
