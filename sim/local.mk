@@ -24,6 +24,7 @@ kvsim_SOURCES = \
 	%D%/cli/size_cards.c \
 	%D%/cli/size_drafter.c \
 	%D%/cli/size_explain.c \
+	%D%/cli/size_explain_memory.c \
 	%D%/cli/size_json.c \
 	%D%/cli/size_remedies.c \
 	%D%/cli/size_sensitivity.c \

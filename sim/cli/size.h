@@ -99,6 +99,9 @@ uint64_t kv_size_report_state(const struct kv_size_report *report);
 json_t *kv_size_report_json(const struct kv_size_report *report);
 void kv_size_report_text(struct kv_output *out, const struct kv_size_report *report);
 void kv_size_report_explain(struct kv_output *out, const struct kv_size_report *report);
+/* Parts of the explanation: from positions to blocks, from the device's memory to blocks. */
+void kv_size_explain_blocks(struct kv_output *out, const struct kv_size_report *report, uint64_t sequences);
+void kv_size_explain_budget(struct kv_output *out, const struct kv_size_report *report);
 void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_report *report);
 
 /* One row of the sensitivity table: what was changed to what, and the answer; ok is false where it cannot be. */

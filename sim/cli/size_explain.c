@@ -300,7 +300,9 @@ void kv_size_report_explain(struct kv_output *out, const struct kv_size_report *
 	kv_output_text(out, "\nThe formula\n");
 	print_product(out, r, 1, 1);
 	print_product(out, r, kv_size_report_length(r), sequences);
-	kv_output_text(out, "Where it stops applying here\n");
+	kv_size_explain_blocks(out, r, sequences);
+	kv_size_explain_budget(out, r);
+	kv_output_text(out, "Where the formula stops applying here\n");
 	print_windows(out, r);
 	print_states(out, r);
 	print_heads(out, r);

@@ -34,6 +34,14 @@ run size --model gemma-3-27b --hardware h100-sxm --sensitivity --num-gpu-blocks-
 report "$(grep -q '^\*--max-model-len 131072 .* 262144  *2\.00x  yes' "$scratch/out"; echo $?)" \
 	'tokens stand beside the concurrency that they follow from'
 
+# A page is 10 layers x 16 tokens x 16 heads x 128 dimensions x 2 x 2 bytes; (1023 + 2048) / 16 rounded up and one are 193.
+run size --model gemma-3-27b --gpu-memory 80GiB --length 8192 --max-num-batched-tokens 2048 --explain --gpu-memory-utilization 0.9
+expect_line 'windows are explained in blocks' 0 \
+	'+ sliding_window   6 x (ceil(min(1024 - 1 + 2048 in flight, 8192) / 16) + 1) = 1158 blocks'
+expect_line 'with their bytes' 0 '= 1670 blocks x 1310720 bytes x 1 sequences = 2188902400 bytes (2.04 GiB) on a rank'
+expect_line 'and the budget as arithmetic' 0 \
+	'-       8589934592  beyond gpu_memory_utilization: 85899345920 - 0.9 x 85899345920 rounded up'
+
 run size --model gpt-oss-120b --gpu-memory 80GiB --gpu-memory-utilization 0.7
 expect_line 'a budget below zero' 0 'KV cache                               -'
 
