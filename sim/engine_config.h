@@ -11,8 +11,8 @@
 #include "sim/policy.h"
 
 /* What a step holds. MIXED (vLLM): tokens of prompts and of decodes under one budget, running requests first.
- * PREFILL_FIRST (SGLang without mixed chunks): prompts alone as long as there is one to go on with or to admit; else one
- * token of every running request, for which whole requests give up what blocks it lacks before it begins. */
+ * PREFILL_FIRST (SGLang without mixed chunks): prompts alone as long as there is one to go on with or to admit; else
+ * one token of every running request, for which whole requests give up what blocks it lacks before it begins. */
 enum kv_step_order { KV_STEPS_MIXED, KV_STEPS_PREFILL_FIRST };
 
 enum kv_cache_scope { KV_SCOPE_GLOBAL, KV_SCOPE_TENANT, KV_SCOPE_REQUEST };
@@ -47,13 +47,15 @@ struct kv_engine_config {
 	                                           Windowed: ceil(min(W - 1 + in-flight, max_model_len) / block) + 1 */
 	uint32_t max_num_seqs;
 	enum kv_step_order step_order;
-	uint64_t max_num_batched_tokens;  /* prefill first: of a step of prompts, if they are chunked; whole blocks then */
-	uint64_t max_prefill_tokens;      /* prefill first: a prompt as long as what is left of it waits for another step,
-	                                     unless it is the first of this one */
+	uint64_t max_num_batched_tokens;  /* prefill first: of a step of prompts,
+	                                     if they are chunked; whole blocks then */
+	uint64_t max_prefill_tokens;      /* prefill first: a prompt as long as what is left of it
+	                                     waits for another step, unless it is the first of this one */
 	uint32_t max_model_len;
 	uint32_t long_prefill_token_threshold;  /* 0 = off */
 	bool enable_chunked_prefill;
-	bool blank_blocks_first;          /* unhashed freed blocks go to the head of the free queue (else to its tail) */
+	bool blank_blocks_first;          /* unhashed freed blocks go to the head
+	                                     of the free queue (else to its tail) */
 	uint64_t retention_interval;      /* KV_RETAIN_ALL or 0 */
 	bool refuse_impossible;           /* refuse at arrival what the pool can never hold */
 	enum kv_cache_scope cache_scope;

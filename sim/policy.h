@@ -40,11 +40,11 @@ struct kv_request_view {
 	kv_time deadline;            /* when its client gives up without a first token; KV_TIME_MAX = never */
 	uint32_t computed_tokens;    /* with KV before this step; 0 unless it runs */
 	uint32_t generated_since;    /* outputs since it was last admitted; 0 unless it runs or has just stopped */
-	bool fresh;                  /* admitted in the step that is being scheduled, or among the prompts that it goes on
-	                                with where steps hold prompts alone */
+	bool fresh;                  /* admitted in the step that is being scheduled, or among the
+	                                prompts that it goes on with where steps hold prompts alone */
 	uint32_t cached_tokens;      /* that it would hit now; only in ranks of a queue that is ranked by hits */
-	uint32_t shared_tokens;      /* from its first on, with one that came before it and claims its content; likewise, and
-	                                only where the policy has claims */
+	uint32_t shared_tokens;      /* from its first on, with one that came before it and claims
+	                                its content; likewise, and only where the policy has claims */
 };
 
 /* What can happen to a request, told to policies that learn from it. The view is that of the moment. */
@@ -79,8 +79,8 @@ enum kv_verdict { KV_ADMIT, KV_WAIT, KV_REFUSE };
 struct kv_admission_view {
 	struct kv_request_view request;
 	uint64_t need_whole;      /* all known tokens, hits subtracted, hit blocks that are evictable added */
-	uint64_t need_full;       /* the same for max_total_tokens, and of windows all that they can take: what others hold
-	                             of them goes on being held */
+	uint64_t need_full;       /* the same for max_total_tokens, and of windows all that
+	                             they can take: what others hold of them goes on being held */
 	uint64_t free_blocks;     /* blank + cached */
 	uint64_t watermark;       /* blocks to keep free; 0 when nothing runs */
 	uint64_t running_growth;  /* blocks that running requests may still take to reach max_total_tokens */
@@ -114,8 +114,8 @@ struct kv_running_view {
 };
 
 /* admit is called for the head of the queue only, after the slot and budget checks and before the engine's own capacity
- * check for this step's tokens, which always applies; it says KV_ADMIT or KV_WAIT. Without a reserve hook its verdict may
- * change from step to step only with the rest of the view. The other hooks may be NULL. */
+ * check for this step's tokens, which always applies; it says KV_ADMIT or KV_WAIT. Without a reserve hook its verdict
+ * may change from step to step only with the rest of the view. The other hooks may be NULL. */
 struct kv_admission_hooks {
 	enum kv_verdict (*admit)(const void *state, const struct kv_admission_view *view);
 	/* When a request reaches the queue: KV_ADMIT lets it in, KV_REFUSE turns it away with `refusal`. */
@@ -123,8 +123,8 @@ struct kv_admission_hooks {
 	enum kv_reason refusal;
 	/* Tokens of room to hold back for a running request, beside the blocks it has. */
 	double (*reserve)(const void *state, const struct kv_request_view *running, uint32_t block_tokens);
-	/* In every step in which requests decode, or may: before waiting ones are tried in mixed steps, and not in steps
-	 * of prompts alone. */
+	/* In every step in which requests decode, or may: before waiting ones are tried in mixed steps, and not in
+	 * steps of prompts alone. */
 	void (*step)(void *state, const struct kv_running_view *view);
 	void (*note)(void *state, enum kv_moment moment, const struct kv_request_view *request);
 };
@@ -135,9 +135,9 @@ enum kv_reorder { KV_REORDER_NEVER, KV_REORDER_STEP, KV_REORDER_ADMISSION };
 /* Order of the waiting queue; ties by index. A preempted request goes before all others (last preempted first) if
  * requeue_front, by rank otherwise.
  *
- * With KV_REORDER_STEP all but those at the front are ranked anew in each step in which somebody could be admitted, before
- * the first is tried; with KV_REORDER_ADMISSION after each admission of that step, too. First begin is called, then running
- * for each running request, then rank for each waiting one. That costs time with every one of them. */
+ * With KV_REORDER_STEP all but those at the front are ranked anew in each step in which somebody could be admitted,
+ * before the first is tried; with KV_REORDER_ADMISSION after each admission of that step, too. First begin is called,
+ * then running for each running request, then rank for each waiting one. That costs time with every one of them. */
 struct kv_scheduling_hooks {
 	struct kv_rank (*rank)(const void *state, const struct kv_request_view *request);
 	bool requeue_front;
@@ -152,7 +152,8 @@ struct kv_scheduling_hooks {
 };
 
 struct kv_preemption_hooks {
-	/* The running request with the largest rank is the victim; ties: the larger index. NULL: the latest admitted. */
+	/* The running request with the largest rank is the victim; ties: the larger index. NULL: the latest
+	 * admitted. */
 	struct kv_rank (*victim_rank)(const void *state, const struct kv_request_view *request);
 	/* Its blocks are copied to host memory, while that has room, instead of being computed again. NULL: never. */
 	bool (*swaps)(const void *state);
@@ -161,7 +162,8 @@ struct kv_preemption_hooks {
 enum kv_prefix_form {
 	KV_PREFIX_NONE,
 	KV_PREFIX_CHAIN,  /* full blocks are registered when they are scheduled, and looked up by their hash chain */
-	KV_PREFIX_RADIX,  /* pages of computed tokens lie in a tree of token sequences, and leaves of it go as a whole */
+	KV_PREFIX_RADIX,  /* pages of computed tokens lie in a tree of token
+	                     sequences, and leaves of it go as a whole */
 	KV_PREFIX_PARTIAL,/* blocks lie in a tree, may be matched in part, and go from its leaves */
 	KV_PREFIX_ANYWHERE/* equal pieces are found wherever they stand, which no run can have */
 };
@@ -190,14 +192,16 @@ struct kv_release {
 	uint32_t block_size;     /* tokens */
 	uint32_t prompt_tokens;  /* of the request */
 	uint32_t blocks;         /* the request's whole length in this group, in blocks */
-	uint64_t ghosts[KV_EVICTION_QUEUES];  /* blocks remembered when the call began, by the queue they were evicted from */
+	uint64_t ghosts[KV_EVICTION_QUEUES];  /* blocks remembered when the call began,
+	                                         by the queue they were evicted from */
 
 	/* the entry */
-	uint32_t depth;          /* place of its first block in the sequence: to be compared with cuts, nothing else, except by
-	                            an oracle */
+	uint32_t depth;          /* place of its first block in the sequence: to be
+	                            compared with cuts, nothing else, except by an oracle */
 	uint32_t weight;         /* blocks */
 	uint64_t next_use;       /* number of the next request that uses it, from 1; 0 = none: told to oracles only */
-	uint32_t ghost;          /* at its first release: 1 + the queue that its content was last evicted from; 0 = none known */
+	uint32_t ghost;          /* at its first release: 1 + the queue that its
+	                            content was last evicted from; 0 = none known */
 };
 
 /* A leaf of a tree of token sequences. Times are readings of a logical clock, no two leaves have the same. */
@@ -210,10 +214,10 @@ struct kv_leaf_view {
 enum kv_due { KV_DUE_NOT, KV_DUE_DROP, KV_DUE_MOVE };
 
 /* Order among evictable blocks: the smallest rank goes first; ties: the release call that came first, then the deeper
- * block. An entry is a block, or consecutive blocks of one chain with equal state (the core copies it at a split). Entry
- * state starts zeroed when content is registered, and changes only in these hooks. Registration has no time of its own (an
- * engine may do it late), so insert sees none: what depends on the run waits for the first release. A call for an entry of
- * n blocks must do what n calls for its blocks would, the last block first. */
+ * block. An entry is a block, or consecutive blocks of one chain with equal state (the core copies it at a split).
+ * Entry state starts zeroed when content is registered, and changes only in these hooks. Registration has no time of
+ * its own (an engine may do it late), so insert sees none: what depends on the run waits for the first release. A call
+ * for an entry of n blocks must do what n calls for its blocks would, the last block first. */
 struct kv_eviction_hooks {
 	void (*insert)(void *state, void *entry);  /* registered; may be NULL */
 	void (*hit)(void *state, void *entry);     /* an admission hit it; may be NULL */
@@ -225,14 +229,15 @@ struct kv_eviction_hooks {
 
 	/* Depths that separate blocks of this call which release treats differently. Returns how many. */
 	unsigned (*cut)(const void *state, const struct kv_release *release, uint32_t at[KV_EVICTION_CUTS]);
-	/* The order is kept in `queues` parts (0 = 1); queue says where an entry stands, after release, reach and due. */
+	/* The order is kept in `queues` parts (0 = 1); queue says where an entry stands, after release, reach and
+	 * due. */
 	unsigned queues;
 	unsigned (*queue)(const void *entry);
-	/* Which queue that is not empty gives the next block, and for how many blocks at most (at least 1) that holds. Without it
-	 * the smallest rank of all queues goes. */
+	/* Which queue that is not empty gives the next block, and for how many blocks at most (at least 1) that holds.
+	 * Without it the smallest rank of all queues goes. */
 	unsigned (*pick)(const void *state, const uint64_t blocks[], uint64_t pool, uint64_t *most);
-	/* The entry is first and a block is wanted. False = it stays, with a rank that must be larger. `calls` = the latest
-	 * release call. */
+	/* The entry is first and a block is wanted. False = it stays, with a rank that must be larger. `calls` = the
+	 * latest release call. */
 	bool (*reach)(void *state, void *entry, uint64_t calls, struct kv_rank *rank);
 	/* Asked of the first entry of each queue before each scheduling, until it answers KV_DUE_NOT: it may be dropped
 	 * (its blocks are blank then), or stand elsewhere from now on. */
@@ -240,11 +245,12 @@ struct kv_eviction_hooks {
 	/* Content evicted from these queues (bits) is remembered; the oldest is forgotten beyond ghost_blocks. */
 	unsigned ghost_queues;
 	uint64_t (*ghost_blocks)(const void *state, uint64_t pool);
-	/* Order among leaves that go as a whole, the smallest first, in place of all other hooks. NULL: it does not go with
-	 * prefix policies that evict so. */
+	/* Order among leaves that go as a whole, the smallest first, in place of all other hooks. NULL: it does not go
+	 * with prefix policies that evict so. */
 	struct kv_rank (*leaf)(const void *state, const struct kv_leaf_view *leaf);
 	bool leaf_takes_none;  /* parameters do not matter to it */
-	/* Content that would be the first to go is not stored. Of oracles, which only a replay of the cache alone can serve. */
+	/* Content that would be the first to go is not stored. Of oracles, which only a replay of the cache alone can
+	 * serve. */
 	bool refuses;
 };
 

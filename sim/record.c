@@ -40,7 +40,9 @@ const char *kv_reason_name(enum kv_reason reason)
 const char *kv_miss_reason_name(enum kv_miss_reason reason)
 {
 	static const char *const names[KV_MISS_REASONS + 1] = {
-		"never_seen", "evicted", "expired", "deleted", "other_key", "diverged", "partial_block", "recompute_rule",
+		"never_seen",
+		"evicted", "expired", "deleted", "other_key", "diverged", "partial_block",
+		"recompute_rule",
 		"too_late", "window", "beyond_horizon", ""
 	};
 

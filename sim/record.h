@@ -8,7 +8,7 @@
 
 #include "sim/base/units.h"
 
-/* --- events: one a decision; the order of calls is the order of decisions --------------------------------------- */
+/* --- events: one a decision; the order of calls is the order of decisions ----------------------------------------- */
 
 /* Within a step: evict, preempt, admit as decided; then one schedule a request in scheduling order (running requests in
  * list order, then the newly admitted; a victim that had been scheduled is left out); at the end of the step, for each
@@ -20,16 +20,18 @@ enum kv_event_kind {
 	KV_EVENT_ADMIT,        /* tokens = hit, or what swap_in brings back; blocks = held after admission (all groups),
 	                          detail = first, resume or swap_in */
 	KV_EVENT_SCHEDULE,     /* tokens = scheduled, blocks = held after */
-	KV_EVENT_PREEMPT,      /* tokens = computed tokens, blocks = held before; both are given up unless swap_out follows;
-	                          detail = host_full if it would, but for want of host memory */
+	KV_EVENT_PREEMPT,      /* tokens = computed tokens, blocks = held before; both are given up unless
+	                          swap_out follows; detail = host_full if it would, but for want of host memory */
 	KV_EVENT_SWAP_OUT,     /* tokens = computed tokens that are kept, blocks = copied to host memory */
-	KV_EVENT_SWAP_IN,      /* behind its admit; tokens = kept, blocks = copied back: those that were not found cached */
+	KV_EVENT_SWAP_IN,      /* behind its admit; tokens = kept, blocks =
+	                          copied back: those that were not found cached */
 	KV_EVENT_FIRST_TOKEN,
 	KV_EVENT_FINISH,       /* tokens = generated, blocks = held before, detail = stop or length */
 	KV_EVENT_EVICT,        /* blocks = cached blocks that this request's allocating call evicted */
 	KV_EVENT_EXPIRE,       /* blocks = cached blocks that the eviction policy's clock dropped; no request */
 	KV_EVENT_DELETE,
-	KV_EVENT_STALL,        /* tokens = known tokens, blocks = blocks it needs to be computed whole, detail = "usable=N" */
+	KV_EVENT_STALL,        /* tokens = known tokens, blocks = blocks it needs
+	                          to be computed whole, detail = "usable=N" */
 	KV_EVENT_LIVELOCK,     /* the same */
 	KV_EVENT_KINDS
 };
@@ -111,7 +113,7 @@ struct kv_step {
 	uint64_t running;
 };
 
-/* --- misses: why prompt tokens were not reused ------------------------------------------------------------------------ */
+/* --- misses: why prompt tokens were not reused -------------------------------------------------------------------- */
 
 enum kv_miss_reason {
 	KV_MISS_NEVER_SEEN,      /* nobody had it before */
@@ -138,11 +140,11 @@ struct kv_miss {
 	uint32_t prompt_tokens, hit_tokens;
 	uint32_t tokens[KV_MISS_REASONS];/* sums to prompt - hit */
 	kv_time evicted_ago;             /* since the eviction of the first evicted part; KV_TIME_NONE = none */
-	uint32_t new_segment, new_token; /* the first segment of the prompt that was not known to its end at its place, and
-	                                    where what is new begins; UINT32_MAX = none */
+	uint32_t new_segment, new_token; /* the first segment of the prompt that was not known to its end
+	                                    at its place, and where what is new begins; UINT32_MAX = none */
 };
 
-/* --- requests: one record each, when its fate is known -------------------------------------------------------------- */
+/* --- requests: one record each, when its fate is known ------------------------------------------------------------ */
 
 enum kv_status { KV_FINISHED, KV_REFUSED, KV_DROPPED, KV_UNFINISHED };
 enum kv_reason {
@@ -163,7 +165,8 @@ struct kv_request_record {
 	kv_time arrival, sent, queued, admitted, first_token, finish;
 	kv_time retrieval, frontend;         /* parts of ttft between sent and queued */
 	kv_time queue_for[KV_WAIT_RESOURCES];/* admitted - queued by what the queue waited for */
-	kv_time prefill_own;                 /* of first_token - admitted: its share, by tokens, of the steps that computed it */
+	kv_time prefill_own;                 /* of first_token - admitted: its share, by
+	                                        tokens, of the steps that computed it */
 	kv_time preempted;                   /* total time between preemptions and resumptions */
 	kv_time preempted_before_first;      /* the part of it that lies before the first token */
 	kv_time swapped;                     /* the part of preempted that it was swapped out */
@@ -179,7 +182,7 @@ struct kv_request_record {
 	enum kv_miss_reason miss_reason;     /* of most of the tokens that its first admission missed */
 };
 
-/* --- the sink --------------------------------------------------------------------------------------------------------- */
+/* --- the sink ----------------------------------------------------------------------------------------------------- */
 
 struct kv_sink {
 	void *self;

@@ -64,11 +64,11 @@ enum kv_request_end {
 struct kv_source {
 	/* 1 = *out filled, 0 = no more, -1 = err filled. */
 	int (*next)(struct kv_source *source, struct kv_request *out, struct kv_error *err);
-	/* NULL where no request depends on another. Otherwise told when a request ends during the run: it finished, or was
-	 * refused or dropped. What that makes due may come before *pending, the request that next() yielded last and that has
-	 * not arrived yet: then the source takes that one back, puts the earlier one in its place and returns true.
-	 * has_pending is false if next() said that there were no more; pending is NULL while a request arrives, before next()
-	 * is called again. */
+	/* NULL where no request depends on another. Otherwise told when a request ends during the run: it finished, or
+	 * was refused or dropped. What that makes due may come before *pending, the request that next() yielded last
+	 * and that has not arrived yet: then the source takes that one back, puts the earlier one in its place and
+	 * returns true. has_pending is false if next() said that there were no more; pending is NULL while a request
+	 * arrives, before next() is called again. */
 	bool (*ended)(struct kv_source *source, uint64_t index, enum kv_request_end end, kv_time time,
 	              struct kv_request *pending, bool has_pending);
 	void (*close)(struct kv_source *source);

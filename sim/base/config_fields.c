@@ -123,7 +123,8 @@ json_t *kv_field_list(struct kv_fields *f, const char *names, size_t size)
 		return NULL;
 	}
 	if (size && json_array_size(value) != size) {
-		kv_field_fail(f, names, "has %zu elements: it must have %zu, one a layer", json_array_size(value), size);
+		kv_field_fail(f, names, "has %zu elements: it must have %zu, one a layer", json_array_size(value),
+		              size);
 		return NULL;
 	}
 	return value;

@@ -87,7 +87,8 @@ static void take_header(struct reader *r)
 	for (size_t i = 1; i < t->columns && !r->failed; i++) {
 		r->failed = *t->names[i] && kv_csv_table_column(t, t->names[i]) < i;
 		if (r->failed)
-			kv_fail(r->err, KV_EXIT_DATA, "%s:%zu: column %s stands twice", t->path, r->row_line, t->names[i]);
+			kv_fail(r->err, KV_EXIT_DATA, "%s:%zu: column %s stands twice", t->path, r->row_line,
+			        t->names[i]);
 	}
 }
 
@@ -224,8 +225,9 @@ static int satisfies(const struct kv_csv_table *table, size_t row, const char *c
 		end--;
 	column = equals ? column_before(table, condition, end) : KV_NO_COLUMN;
 	if (column == KV_NO_COLUMN)
-		return kv_fail(err, KV_EXIT_USAGE, "--where %s: allowed: COLUMN=VALUE, COLUMN<=NUMBER, COLUMN>=NUMBER with a "
-		               "column of %s", condition, table->path);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "--where %s: allowed: COLUMN=VALUE, COLUMN<=NUMBER, COLUMN>=NUMBER with a column of %s",
+		               condition, table->path);
 	if (ordered)
 		return compare(table, row, column, *end, equals + 1, err);
 	return !strcmp(kv_csv_table_cell(table, row, column), equals + 1);

@@ -1,7 +1,7 @@
 /* Errors that users cause, and the exit status each kind has.
  *
- * A function that can fail on input takes a struct kv_error and returns nonzero (or NULL) after filling it.
- * Running out of memory ends the program inside the allocator (sim/base/memory.h), so no caller has an untestable branch.
+ * A function that can fail on input takes a struct kv_error and returns nonzero (or NULL) after filling it. Running out
+ * of memory ends the program inside the allocator (sim/base/memory.h), so no caller has an untestable branch.
  */
 #ifndef KV_SIM_ERROR_H
 #define KV_SIM_ERROR_H

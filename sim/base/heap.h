@@ -1,7 +1,7 @@
 /* Min-heap of integer keys: the event queue and the waiting queue.
  *
- * Entries are ordered by (primary, secondary, sequence); the caller gives keys that are never all equal, so the order is
- * total. A 4-ary array heap; both queues stay small because arrivals are streamed.
+ * Entries are ordered by (primary, secondary, sequence); the caller gives keys that are never all equal, so the order
+ * is total. A 4-ary array heap; both queues stay small because arrivals are streamed.
  */
 #ifndef KV_SIM_HEAP_H
 #define KV_SIM_HEAP_H

@@ -76,8 +76,8 @@ static int set_param(const struct kv_param *param, const char *text, void *state
 }
 
 /* given: which of the parameters have been set so far, a bit each. */
-static int set_named_param(const char *owner, const struct kv_param *params, const char *name, const char *value, void *state,
-                           uint64_t *given, struct kv_error *err)
+static int set_named_param(const char *owner, const struct kv_param *params, const char *name, const char *value,
+                           void *state, uint64_t *given, struct kv_error *err)
 {
 	for (const struct kv_param *p = params; p != NULL && p->name != NULL; p++) {
 		uint64_t bit = (uint64_t)1 << (p - params);
@@ -106,7 +106,8 @@ int kv_params_set(const char *owner, const struct kv_param *params, char *list, 
 		char *value = strchr(item, '=');
 
 		if (value == NULL)
-			return kv_fail(err, KV_EXIT_USAGE, "%s: write parameters as name=value, found '%s'", owner, item);
+			return kv_fail(err, KV_EXIT_USAGE, "%s: write parameters as name=value, found '%s'", owner,
+			               item);
 		*value++ = '\0';
 		if (set_named_param(owner, params, item, value, state, &given, err))
 			return -1;

@@ -29,8 +29,8 @@ struct kv_param {
 };
 
 /* Sets every parameter of "param=value,..." (is changed; NULL = none) over the defaults of the table (ends with a NULL
- * name; may be NULL). Unknown names and values out of range are KV_EXIT_USAGE errors that begin with the owner's name and
- * list what is allowed. */
+ * name; may be NULL). Unknown names and values out of range are KV_EXIT_USAGE errors that begin with the owner's name
+ * and list what is allowed. */
 int kv_params_set(const char *owner, const struct kv_param *params, char *list, void *state, struct kv_error *err);
 
 #endif

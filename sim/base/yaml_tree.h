@@ -1,8 +1,8 @@
 /* YAML files (and JSON, which is YAML) as one tree of nodes that remember where they stand.
  *
  * Stricter than YAML: one document, string keys, no key twice in a mapping, no aliases, no tags, at most 64 levels.
- * Scalars stay text; sim/base/quantity.h reads them. Errors name file and line: KV_EXIT_DATA for text that is no such YAML,
- * KV_EXIT_MISSING and KV_EXIT_IO for files.
+ * Scalars stay text; sim/base/quantity.h reads them. Errors name file and line: KV_EXIT_DATA for text that is no such
+ * YAML, KV_EXIT_MISSING and KV_EXIT_IO for files.
  */
 #ifndef KV_SIM_YAML_TREE_H
 #define KV_SIM_YAML_TREE_H

@@ -10,7 +10,8 @@
 void kv_cache_cover_requests(struct kv_cache *cache, uint32_t requests)
 {
 	cache->charge = kv_grow(cache->charge, &cache->charge_capacity, requests, sizeof *cache->charge);
-	cache->table = kv_grow(cache->table, &cache->table_capacity, (size_t)requests * cache->groups, sizeof *cache->table);
+	cache->table = kv_grow(cache->table, &cache->table_capacity, (size_t)requests * cache->groups,
+	                       sizeof *cache->table);
 }
 
 void kv_table_reset(struct kv_cache *cache, uint32_t request)
@@ -29,7 +30,8 @@ static uint32_t piece_of(const struct kv_path *path, uint32_t block)
 	return p;
 }
 
-uint64_t kv_path_evictable(struct kv_cache *cache, uint32_t group, const struct kv_path *path, uint32_t from, uint32_t to)
+uint64_t kv_path_evictable(struct kv_cache *cache, uint32_t group, const struct kv_path *path, uint32_t from,
+                           uint32_t to)
 {
 	uint64_t evictable = 0;
 	uint32_t at = from;
@@ -68,7 +70,8 @@ static void pin(struct kv_cache *cache, uint32_t e, uint32_t request)
 	kv_hold_add(cache, e, request);
 }
 
-static void pin_range(struct kv_cache *cache, uint32_t request, uint32_t group, uint32_t node, uint32_t at, uint32_t end)
+static void pin_range(struct kv_cache *cache, uint32_t request, uint32_t group, uint32_t node, uint32_t at,
+                      uint32_t end)
 {
 	while (at < end) {
 		uint32_t until;
@@ -105,7 +108,8 @@ void kv_table_hit(struct kv_cache *cache, uint32_t request, uint32_t group, cons
 	table->held = to - from;
 }
 
-/* Content that was just computed or is about to be: its blocks change from blank to registered under the same holder. */
+/* Content that was just computed or is about to be: its blocks change from blank to registered under the same
+ * holder. */
 static void register_range(struct kv_cache *cache, uint32_t request, uint32_t group, uint32_t node, uint32_t from,
                            uint32_t to)
 {
@@ -113,7 +117,8 @@ static void register_range(struct kv_cache *cache, uint32_t request, uint32_t gr
 	uint32_t e = last == KV_NONE ? KV_NONE : cache->hold[last].extent;
 
 	cache->content.node[node].stored = (uint32_t)kv_max(cache->content.node[node].stored, to);
-	if (e != KV_NONE && cache->extent[e].node == node && cache->extent[e].hi == from && kv_extent_grow(cache, e, to))
+	if (e != KV_NONE && cache->extent[e].node == node && cache->extent[e].hi == from &&
+	    kv_extent_grow(cache, e, to))
 		return;
 	kv_hold_add(cache, kv_extent_insert(cache, node, group, from, to), request);
 }
@@ -175,7 +180,8 @@ static uint32_t last_hold_below(struct kv_cache *cache, struct kv_table *table, 
 	if (to < table->blocks) {
 		uint32_t found = KV_NONE;
 
-		for (h = table->first_hold; h != KV_NONE && cache->extent[cache->hold[h].extent].lo < to; h = cache->hold[h].next)
+		for (h = table->first_hold; h != KV_NONE && cache->extent[cache->hold[h].extent].lo < to;
+		     h = cache->hold[h].next)
 			found = h;
 		h = found;
 		if (h != KV_NONE && cache->extent[cache->hold[h].extent].hi > to)
@@ -184,8 +190,8 @@ static uint32_t last_hold_below(struct kv_cache *cache, struct kv_table *table, 
 	return h;
 }
 
-/* The part of the hold's extent that is given up next: where the release call treats the extent's blocks differently it is cut,
- * and the hold of the upper part comes first. */
+/* The part of the hold's extent that is given up next: where the release call treats the extent's blocks differently it
+ * is cut, and the hold of the upper part comes first. */
 static uint32_t cut_for_release(struct kv_cache *cache, uint32_t h)
 {
 	uint32_t e = cache->hold[h].extent;

@@ -16,7 +16,8 @@ void kv_table_hit(struct kv_cache *cache, uint32_t request, uint32_t group, cons
                   uint32_t to);
 
 /* How many of the blocks [from, to) that a lookup finds are evictable now. */
-uint64_t kv_path_evictable(struct kv_cache *cache, uint32_t group, const struct kv_path *path, uint32_t from, uint32_t to);
+uint64_t kv_path_evictable(struct kv_cache *cache, uint32_t group, const struct kv_path *path, uint32_t from,
+                           uint32_t to);
 
 /* Registers the blank blocks [from, to), at or above all registered ones, under the path's content. */
 void kv_table_register(struct kv_cache *cache, uint32_t request, uint32_t group, const struct kv_path *path,

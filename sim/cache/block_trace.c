@@ -20,7 +20,7 @@ void kv_block_trace_fini(struct kv_block_trace *trace)
 	free(trace->node);
 }
 
-/* --- the index -------------------------------------------------------------------------------------------------------- */
+/* --- the index ---------------------------------------------------------------------------------------------------- */
 
 static size_t slot_of(const struct kv_block_trace *trace, uint64_t key)
 {
@@ -73,7 +73,7 @@ static uint32_t find_or_add(struct kv_block_trace *trace, uint64_t hash, uint32_
 	return trace->node[at];
 }
 
-/* --- prompts ---------------------------------------------------------------------------------------------------------- */
+/* --- prompts ------------------------------------------------------------------------------------------------------ */
 
 /* The prompt that is being read. */
 struct path {
@@ -160,7 +160,8 @@ static void cut(struct path *path, const struct kv_request *request, uint32_t si
 }
 
 /* One piece, known by its content and length alone under the prompt's key. */
-static void append_piece(struct path *path, uint64_t key, const struct kv_segment *segment, uint32_t at, uint32_t length)
+static void append_piece(struct path *path, uint64_t key, const struct kv_segment *segment, uint32_t at,
+                         uint32_t length)
 {
 	struct kv_block_trace *trace = path->trace;
 

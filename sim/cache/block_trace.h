@@ -1,12 +1,13 @@
 /* A trace's prompts as paths in a tree of blocks, for replays that look at the cache alone.
  *
- * A block is known by its content and all that stands before it under the same adapter and salt: equal blocks of two prompts
- * are one node. Where the trace says block ids (all of one length, the last one perhaps shorter) a node is an id, whole or
- * not; elsewhere, and where a block size is asked for, prompts are cut into blocks of that size and what is left at the end is
- * never stored. Identity is by 64-bit hashes: two of n blocks collide with probability about n^2 / 2^65.
+ * A block is known by its content and all that stands before it under the same adapter and salt: equal blocks of two
+ * prompts are one node. Where the trace says block ids (all of one length, the last one perhaps shorter) a node is an
+ * id, whole or not; elsewhere, and where a block size is asked for, prompts are cut into blocks of that size and what
+ * is left at the end is never stored. Identity is by 64-bit hashes: two of n blocks collide with probability about n^2
+ * / 2^65.
  *
- * Where position counts for nothing (anywhere), a node is a piece of content alone, with its own length: prompts are cut
- * into pieces from the beginning of each segment on, and what is left at its end is a piece too.
+ * Where position counts for nothing (anywhere), a node is a piece of content alone, with its own length: prompts are
+ * cut into pieces from the beginning of each segment on, and what is left at its end is a piece too.
  *
  * A new path gets consecutive nodes, so that a prompt is a few runs of nodes however long it is.
  */
@@ -59,8 +60,8 @@ struct kv_block_trace {
 /* Cut size where block_size is 0 and the trace has no block ids. */
 #define KV_BLOCK_TRACE_TOKENS 16
 
-/* Adds a prompt to a trace that began as all zeroes but for block_size and anywhere. Returns 0, or -1 if there are too many
- * blocks. */
+/* Adds a prompt to a trace that began as all zeroes but for block_size and anywhere. Returns 0, or -1 if there are too
+ * many blocks. */
 int kv_block_trace_add(struct kv_block_trace *trace, const struct kv_request *request, struct kv_error *err);
 void kv_block_trace_fini(struct kv_block_trace *trace);
 

@@ -9,7 +9,8 @@
 
 enum { ORDERS = 40 };
 
-/* A free chunk of order k is bit address >> k of free[k]; count[k] says how many there are, low[k] where to start looking. */
+/* A free chunk of order k is bit address >> k of free[k]; count[k] says how many there are, low[k] where to start
+ * looking. */
 struct kv_buddy {
 	uint64_t blocks;
 	uint64_t *free[ORDERS];
@@ -117,7 +118,8 @@ void kv_buddy_give(struct kv_buddy *buddy, uint64_t address, uint64_t blocks)
 
 	KV_ASSERT((index << k) == address, "buddy chunk of %llu blocks at %llu", (unsigned long long)blocks,
 	          (unsigned long long)address);
-	while (buddy->free[k + 1] != NULL && ((index / 2 + 1) << (k + 1)) <= buddy->blocks && is_free(buddy, k, index ^ 1)) {
+	while (buddy->free[k + 1] != NULL && ((index / 2 + 1) << (k + 1)) <= buddy->blocks &&
+	       is_free(buddy, k, index ^ 1)) {
 		clear_free(buddy, k, index ^ 1);
 		index /= 2;
 		k++;

@@ -1,7 +1,7 @@
 /* Buddy allocator over the blocks of a pool: contiguous pieces whose sizes are powers of two.
  *
- * A pool that is not a power of two starts as its largest aligned chunks from address 0 (983 = 512 + 256 + 128 + ...). The
- * smallest fitting chunk at the lowest address is taken, halves are split off above it, buddies merge when freed.
+ * A pool that is not a power of two starts as its largest aligned chunks from address 0 (983 = 512 + 256 + 128 + ...).
+ * The smallest fitting chunk at the lowest address is taken, halves are split off above it, buddies merge when freed.
  */
 #ifndef KV_SIM_BUDDY_H
 #define KV_SIM_BUDDY_H

@@ -1,14 +1,14 @@
 /* The pool and what lies in it: extents, holds and the order of eviction.
  *
  * An extent is a run of consecutive blocks of one chain in one group that share all their history: the node of the
- * content tree, block indexes [lo, hi), the time they were registered, the eviction policy's state, and the live requests
- * that hold them. Whatever happens to one block of it happens to all, or splits it. Extents without holders are evictable
- * and stand in the eviction order, which is consumed from the tail of its front extent. Blocks without registered
- * content are counts.
+ * content tree, block indexes [lo, hi), the time they were registered, the eviction policy's state, and the live
+ * requests that hold them. Whatever happens to one block of it happens to all, or splits it. Extents without holders
+ * are evictable and stand in the eviction order, which is consumed from the tail of its front extent. Blocks without
+ * registered content are counts.
  *
- * Rules: vLLM block pool (engine-semantics 1.1 to 1.5). Registration happens when tokens are scheduled. A lookup finds the
- * copy that was registered first. Of a freed request's blocks, group by group and last to first, those with content go to
- * the order; those without go to the head of the free queue or, in older profiles, into the order too.
+ * Rules: vLLM block pool (engine-semantics 1.1 to 1.5). Registration happens when tokens are scheduled. A lookup finds
+ * the copy that was registered first. Of a freed request's blocks, group by group and last to first, those with content
+ * go to the order; those without go to the head of the free queue or, in older profiles, into the order too.
  */
 #ifndef KV_SIM_CACHE_H
 #define KV_SIM_CACHE_H

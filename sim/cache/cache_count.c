@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-static void count_extent(struct kv_cache *cache, const struct kv_extent *extent, uint32_t e, struct kv_cache_count *count)
+static void count_extent(struct kv_cache *cache, const struct kv_extent *extent, uint32_t e,
+                         struct kv_cache_count *count)
 {
 	uint64_t blocks = extent->hi - extent->lo;
 
@@ -27,8 +28,10 @@ static void count_chains(struct kv_cache *cache, struct kv_cache_count *count)
 			for (uint32_t e = kv_chain_of(cache, n, g)->first; e != KV_NONE; e = cache->extent[e].next) {
 				const struct kv_extent *extent = &cache->extent[e];
 
-				KV_ASSERT(extent->node == n && extent->group == g && extent->prev == last, "chain of node %u", n);
-				KV_ASSERT(last == KV_NONE || kv_chain_of(cache, n, g)->overlaps || cache->extent[last].hi <= extent->lo,
+				KV_ASSERT(extent->node == n && extent->group == g && extent->prev == last,
+				          "chain of node %u", n);
+				KV_ASSERT(last == KV_NONE || kv_chain_of(cache, n, g)->overlaps ||
+				                  cache->extent[last].hi <= extent->lo,
 				          "extents of node %u overlap", n);
 				count_extent(cache, extent, e, count);
 				last = e;

@@ -32,8 +32,8 @@ struct block {
 	_Alignas(8) unsigned char state[KV_ENTRY_STATE_MAX];
 };
 
-/* Ranks come in few rising sequences, which lists take at their ends. The rest goes to a heap, in chains: a block that goes
- * after the one put in before it hangs behind it, and only the head of a chain stands in the heap. */
+/* Ranks come in few rising sequences, which lists take at their ends. The rest goes to a heap, in chains: a block that
+ * goes after the one put in before it hangs behind it, and only the head of a chain stands in the heap. */
 #define LISTS 4
 enum { HEAP = LISTS, CHAIN };
 
@@ -73,7 +73,7 @@ struct replay {
 	struct kv_replay_sums *sums;
 };
 
-/* --- the order -------------------------------------------------------------------------------------------------------- */
+/* --- the order ---------------------------------------------------------------------------------------------------- */
 
 static bool goes_before(const struct block *a, const struct block *b)
 {
@@ -263,7 +263,7 @@ static void set_queue(struct replay *r, struct block *block)
 	block->queue = r->hooks->queue == NULL ? 0 : r->hooks->queue(block->state);
 }
 
-/* --- storing and evicting ----------------------------------------------------------------------------------------------- */
+/* --- storing and evicting ----------------------------------------------------------------------------------------- */
 
 static void change_children(struct replay *r, uint32_t node, bool more)
 {
@@ -440,7 +440,7 @@ static bool store(struct replay *r, uint32_t node, uint32_t depth, uint32_t toke
 	return true;
 }
 
-/* --- prompts -------------------------------------------------------------------------------------------------------------- */
+/* --- prompts ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t depth_of(const struct replay *r, uint32_t at)
 {
@@ -604,7 +604,7 @@ static void play(struct replay *r, const struct kv_block_prompt *prompt)
 	r->access += prompt->blocks;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 /* The next prompt that has each block, found from the end. */
 static void find_next_uses(struct replay *r)
@@ -634,7 +634,8 @@ static void open_replay(struct replay *r, const struct kv_block_trace *trace, co
 	const struct kv_eviction_hooks *hooks = &policy->policy->hooks.eviction;
 
 	*r = (struct replay){
-		.trace = trace, .policy = policy->policy, .hooks = hooks, .state = policy->state, .leaf = unit == KV_REPLAY_LEAF,
+		.trace = trace, .policy = policy->policy, .hooks = hooks, .state = policy->state,
+		.leaf = unit == KV_REPLAY_LEAF,
 		.oracle = policy->policy->flags & KV_POLICY_ORACLE,
 		.capacity = blocks, .vacant = NONE, .latest = NONE, .queues = hooks->queues > 0 ? hooks->queues : 1,
 		.remembers = hooks->ghost_queues != 0

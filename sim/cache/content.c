@@ -39,8 +39,8 @@ void kv_content_init(struct kv_content *content)
 	content->node = kv_grow(NULL, &content->capacity, 1024, sizeof *content->node);
 	content->used = 1;
 	content->free_node = content->gone_first = content->gone_last = KV_NONE;
-	content->node[KV_CONTENT_ROOT] = (struct kv_node){.parent = KV_NONE, .refs = 1, .kind = KV_STREAM_KEY, .owner = KV_NONE,
-	                                                   .evicted = KV_TIME_NONE};
+	content->node[KV_CONTENT_ROOT] = (struct kv_node){
+		.parent = KV_NONE, .refs = 1, .kind = KV_STREAM_KEY, .owner = KV_NONE, .evicted = KV_TIME_NONE};
 	content->slots = 2048;
 	content->slot = kv_calloc(content->slots, sizeof *content->slot);
 	memset(content->slot, 0xff, content->slots * sizeof *content->slot);
@@ -118,15 +118,15 @@ static uint32_t node_find(const struct kv_content *content, uint64_t hash, uint3
 	for (uint32_t i = (uint32_t)hash & mask; content->slot[i].node != KV_NONE; i = (i + 1) & mask) {
 		const struct kv_node *node = &content->node[content->slot[i].node];
 
-		if (content->slot[i].tag == (uint32_t)hash && node->hash == hash && node->parent == parent && node->start == start
-		    && node->stream == stream && node->kind == kind)
+		if (content->slot[i].tag == (uint32_t)hash && node->hash == hash && node->parent == parent &&
+		    node->start == start && node->stream == stream && node->kind == kind)
 			return content->slot[i].node;
 	}
 	return KV_NONE;
 }
 
-void kv_content_prefetch(const struct kv_content *content, uint32_t parent, uint32_t start, const struct kv_segment *segments,
-                         uint32_t count)
+void kv_content_prefetch(const struct kv_content *content, uint32_t parent, uint32_t start,
+                         const struct kv_segment *segments, uint32_t count)
 {
 	uint32_t mask = content->slots - 1;
 	uint32_t place[KV_CONTENT_AHEAD];
@@ -154,7 +154,7 @@ bool kv_content_has(const struct kv_content *content, uint64_t hash)
 	return false;
 }
 
-/* --- nodes that nobody refers to any more ------------------------------------------------------------------------------- */
+/* --- nodes that nobody refers to any more ------------------------------------------------------------------------- */
 
 static bool is_remembered(const struct kv_content *content, uint32_t node)
 {
@@ -178,8 +178,10 @@ static void call_back(struct kv_content *content, uint32_t node)
 {
 	const struct kv_node *gone = &content->node[node];
 
-	*(gone->gone_prev == KV_NONE ? &content->gone_first : &content->node[gone->gone_prev].gone_next) = gone->gone_next;
-	*(gone->gone_next == KV_NONE ? &content->gone_last : &content->node[gone->gone_next].gone_prev) = gone->gone_prev;
+	*(gone->gone_prev == KV_NONE ? &content->gone_first :
+	                               &content->node[gone->gone_prev].gone_next) = gone->gone_next;
+	*(gone->gone_next == KV_NONE ? &content->gone_last :
+	                               &content->node[gone->gone_next].gone_prev) = gone->gone_prev;
 	content->gone_count--;
 }
 
@@ -196,7 +198,8 @@ uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t 
 	}
 	node = node_take(content);
 	content->node[node] = (struct kv_node){
-		.stream = stream, .parent = parent, .start = start, .refs = 1, .kind = (uint8_t)kind, .hash = hash, .owner = KV_NONE,
+		.stream = stream, .parent = parent, .start = start, .refs = 1, .kind = (uint8_t)kind, .hash = hash,
+		.owner = KV_NONE,
 		.evicted = KV_TIME_NONE
 	};
 	content->node[parent].refs++;

@@ -73,11 +73,11 @@ uint32_t kv_content_child(struct kv_content *content, uint32_t parent, uint32_t 
 
 enum { KV_CONTENT_AHEAD = 64 };
 
-/* Brings what kv_content_child will look at for these segments, one behind the other from `start` under `parent`, into the
- * processor's cache: at most KV_CONTENT_AHEAD of them, up to the first private one. A long prompt is a chain of cache
- * misses otherwise. */
-void kv_content_prefetch(const struct kv_content *content, uint32_t parent, uint32_t start, const struct kv_segment *segments,
-                         uint32_t count);
+/* Brings what kv_content_child will look at for these segments, one behind the other from `start` under `parent`, into
+ * the processor's cache: at most KV_CONTENT_AHEAD of them, up to the first private one. A long prompt is a chain of
+ * cache misses otherwise. */
+void kv_content_prefetch(const struct kv_content *content, uint32_t parent, uint32_t start,
+                         const struct kv_segment *segments, uint32_t count);
 
 static inline void kv_content_ref(struct kv_content *content, uint32_t node)
 {

@@ -1,8 +1,8 @@
-/* The order among evictable extents: by the policy's rank, then release call, then the deeper block first; in one or more
- * queues, among which the policy picks.
+/* The order among evictable extents: by the policy's rank, then release call, then the deeper block first; in one or
+ * more queues, among which the policy picks.
  *
- * Policies that rank by release call alone keep lists, whose ends are all that is needed; the others 4-ary heaps of extents
- * with their positions stored in them. Either way a run of blocks is one entry, taken from its tail. */
+ * Policies that rank by release call alone keep lists, whose ends are all that is needed; the others 4-ary heaps of
+ * extents with their positions stored in them. Either way a run of blocks is one entry, taken from its tail. */
 #include "config.h"
 
 #include "sim/cache/eviction_order.h"
@@ -27,7 +27,7 @@ static struct kv_order *order_of(struct kv_cache *cache, uint32_t e)
 	return &cache->order[cache->extent[e].queue];
 }
 
-/* --- list ------------------------------------------------------------------------------------------------------------- */
+/* --- list --------------------------------------------------------------------------------------------------------- */
 
 static void list_insert_before(struct kv_cache *cache, uint32_t e, uint32_t next)
 {
@@ -50,7 +50,7 @@ static void list_remove(struct kv_cache *cache, uint32_t e)
 	*(prev == KV_NONE ? &order->first : &cache->extent[prev].order_next) = next;
 }
 
-/* --- heap ------------------------------------------------------------------------------------------------------------- */
+/* --- heap --------------------------------------------------------------------------------------------------------- */
 
 static bool goes_before(const struct kv_extent *a, const struct kv_extent *b)
 {
@@ -120,7 +120,7 @@ static void heap_remove(struct kv_cache *cache, uint32_t e)
 	heap_sift_down(cache, order, cache->extent[last].order_next, last);
 }
 
-/* --- the order -------------------------------------------------------------------------------------------------------- */
+/* --- the order ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t length_of(const struct kv_cache *cache, uint32_t e)
 {
@@ -160,7 +160,8 @@ void kv_order_begin_release(struct kv_cache *cache, uint32_t prompt, uint32_t bl
 	if (cache->remembers)
 		for (unsigned q = 0; q < cache->queues; q++)
 			release->ghosts[q] = cache->ghosts.blocks[q];
-	cache->cuts = hooks_of(cache)->cut == NULL ? 0 : hooks_of(cache)->cut(cache->eviction_state, release, cache->cut);
+	cache->cuts = hooks_of(cache)->cut == NULL ? 0 :
+	                                             hooks_of(cache)->cut(cache->eviction_state, release, cache->cut);
 }
 
 /* Of the blocks [lo, hi), the lowest from which on none of the call's cuts lies between them. */
@@ -250,7 +251,7 @@ void kv_order_add_split(struct kv_cache *cache, uint32_t lower, uint32_t upper)
 	heap_push(cache, upper);
 }
 
-/* --- taking ----------------------------------------------------------------------------------------------------------- */
+/* --- taking ------------------------------------------------------------------------------------------------------- */
 
 /* KV_NONE if there is nothing. */
 static uint32_t front_of(const struct kv_cache *cache, unsigned queue)
@@ -317,7 +318,8 @@ static uint32_t consume_tail(struct kv_cache *cache, uint32_t e, uint32_t blocks
 		cache->content.node[extent->node].evicted = cache->now;
 		cache->content.node[extent->node].expired = expired;
 		if (cache->remembers && !expired && (hooks_of(cache)->ghost_queues >> extent->queue & 1))
-			kv_ghosts_put(&cache->ghosts, ghost_key(cache, extent), extent->hi - blocks, extent->hi, extent->queue);
+			kv_ghosts_put(&cache->ghosts, ghost_key(cache, extent), extent->hi - blocks, extent->hi,
+			              extent->queue);
 	}
 	if (blocks == extent->hi - extent->lo) {
 		take_out(cache, e);

@@ -49,7 +49,8 @@ static uint32_t hold_take(struct kv_cache *cache)
 
 uint32_t kv_extent_covered_until(struct kv_cache *cache, uint32_t node, uint32_t group, uint32_t from, uint32_t to)
 {
-	for (uint32_t e = kv_chain_of(cache, node, group)->first; e != KV_NONE && from < to; e = cache->extent[e].next) {
+	for (uint32_t e = kv_chain_of(cache, node, group)->first; e != KV_NONE && from < to;
+	     e = cache->extent[e].next) {
 		if (cache->extent[e].lo > from)
 			break;
 		if (cache->extent[e].hi > from)
@@ -62,7 +63,8 @@ uint32_t kv_extent_covered_down_to(struct kv_cache *cache, uint32_t node, uint32
 {
 	uint32_t lowest = from + 1;
 
-	for (uint32_t e = kv_chain_of(cache, node, group)->last; e != KV_NONE && lowest > floor; e = cache->extent[e].prev) {
+	for (uint32_t e = kv_chain_of(cache, node, group)->last; e != KV_NONE && lowest > floor;
+	     e = cache->extent[e].prev) {
 		const struct kv_extent *extent = &cache->extent[e];
 
 		/* By falling lo: without overlaps the first extent that ends too low ends the walk. */
@@ -89,7 +91,8 @@ uint32_t kv_extent_end_below(struct kv_cache *cache, uint32_t node, uint32_t gro
 	return best;
 }
 
-uint32_t kv_extent_find(struct kv_cache *cache, uint32_t node, uint32_t group, uint32_t at, uint32_t to, uint32_t *until)
+uint32_t kv_extent_find(struct kv_cache *cache, uint32_t node, uint32_t group, uint32_t at, uint32_t to,
+                        uint32_t *until)
 {
 	const struct kv_chain *chain = kv_chain_of(cache, node, group);
 	uint32_t found = KV_NONE;
@@ -143,7 +146,8 @@ static void chain_insert_split(struct kv_cache *cache, uint32_t e, uint32_t lowe
 	const struct kv_extent *extent = &cache->extent[e];
 	uint32_t after = lower;
 
-	for (uint32_t n = cache->extent[after].next; n != KV_NONE && cache->extent[n].lo <= extent->lo; n = cache->extent[n].next)
+	for (uint32_t n = cache->extent[after].next; n != KV_NONE && cache->extent[n].lo <= extent->lo;
+	     n = cache->extent[n].next)
 		after = n;
 	chain_insert(cache, e, after);
 }
@@ -170,8 +174,8 @@ uint32_t kv_extent_insert(struct kv_cache *cache, uint32_t node, uint32_t group,
 
 enum { CHAIN_LOOKS = 16 };
 
-/* Whether every other copy of blocks [from, to) was registered before this extent began; one with its number was split off
- * it. Then the copy that is found first is the same for all of its blocks, grown or not. Long chains are not looked
+/* Whether every other copy of blocks [from, to) was registered before this extent began; one with its number was split
+ * off it. Then the copy that is found first is the same for all of its blocks, grown or not. Long chains are not looked
  * through. */
 static bool comes_after_others(struct kv_cache *cache, uint32_t e, uint32_t from, uint32_t to, bool *others)
 {
@@ -185,7 +189,8 @@ static bool comes_after_others(struct kv_cache *cache, uint32_t e, uint32_t from
 	for (uint32_t o = chain->last; o != KV_NONE; o = cache->extent[o].prev) {
 		const struct kv_extent *other = &cache->extent[o];
 
-		if (++looks > CHAIN_LOOKS || (other->lo < to && other->hi > from && other->registered >= extent->registered))
+		if (++looks > CHAIN_LOOKS ||
+		    (other->lo < to && other->hi > from && other->registered >= extent->registered))
 			return false;
 	}
 	return true;
@@ -224,7 +229,8 @@ static void hold_link(struct kv_cache *cache, uint32_t h, uint32_t extent, uint3
 	uint32_t last = cache->extent[extent].last_hold;
 
 	cache->hold[h] = (struct kv_hold){
-		.extent = extent, .request = request, .next = next, .prev = prev, .extent_next = KV_NONE, .extent_prev = last
+		.extent = extent, .request = request, .next = next, .prev = prev, .extent_next = KV_NONE,
+		.extent_prev = last
 	};
 	*(next == KV_NONE ? &table->last_hold : &cache->hold[next].prev) = h;
 	*(prev == KV_NONE ? &table->first_hold : &cache->hold[prev].next) = h;
@@ -247,8 +253,10 @@ void kv_hold_remove(struct kv_cache *cache, uint32_t h)
 
 	*(hold->next == KV_NONE ? &table->last_hold : &cache->hold[hold->next].prev) = hold->prev;
 	*(hold->prev == KV_NONE ? &table->first_hold : &cache->hold[hold->prev].next) = hold->next;
-	*(hold->extent_next == KV_NONE ? &extent->last_hold : &cache->hold[hold->extent_next].extent_prev) = hold->extent_prev;
-	*(hold->extent_prev == KV_NONE ? &extent->first_hold : &cache->hold[hold->extent_prev].extent_next) = hold->extent_next;
+	*(hold->extent_next == KV_NONE ? &extent->last_hold :
+	                                 &cache->hold[hold->extent_next].extent_prev) = hold->extent_prev;
+	*(hold->extent_prev == KV_NONE ? &extent->first_hold :
+	                                 &cache->hold[hold->extent_prev].extent_next) = hold->extent_next;
 	hold->next = cache->free_hold;
 	cache->free_hold = h;
 }

@@ -52,7 +52,8 @@ static void drop(struct kv_ghosts *ghosts, uint32_t r)
 	ghosts->free_run = r;
 }
 
-/* The run with block hi - 1, or NOTHING; *from = the lowest block >= lo from which on all below hi have the same answer. */
+/* The run with block hi - 1, or NOTHING; *from = the lowest block >= lo from which on all below hi have the same
+ * answer. */
 static uint32_t find(const struct kv_ghosts *ghosts, uint64_t key, uint32_t lo, uint32_t hi, uint32_t *from)
 {
 	const struct kv_hash_index *index = &ghosts->index;
@@ -100,7 +101,9 @@ static void cut_out(struct kv_ghosts *ghosts, uint32_t r, uint32_t lo, uint32_t 
 			/* The higher part is the older one. */
 			ghosts->run[r].lo = hi;
 			ghosts->run[r].hi = run.hi;
-			add(ghosts, (struct kv_ghost_run){.key = run.key, .lo = run.lo, .hi = lo, .queue = run.queue, .older = r});
+			run.hi = lo;
+			run.older = r;
+			add(ghosts, run);
 		}
 	}
 }
@@ -126,7 +129,8 @@ void kv_ghosts_put(struct kv_ghosts *ghosts, uint64_t key, uint32_t lo, uint32_t
 	if (last != NULL && last->key == key && last->queue == queue && last->lo == hi)
 		last->lo = lo;
 	else
-		add(ghosts, (struct kv_ghost_run){.key = key, .lo = lo, .hi = hi, .queue = queue, .older = ghosts->newest});
+		add(ghosts,
+		    (struct kv_ghost_run){.key = key, .lo = lo, .hi = hi, .queue = queue, .older = ghosts->newest});
 	ghosts->blocks[queue] += hi - lo;
 	ghosts->total += hi - lo;
 	while (ghosts->total > ghosts->capacity) {

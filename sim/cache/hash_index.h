@@ -1,5 +1,5 @@
-/* Finds numbered things by a 64-bit hash: chains of numbers over a power of two of slots, doubled when there are as many
- * numbers. The owner keeps the things and compares what the hash stands for; the index owns its own memory. */
+/* Finds numbered things by a 64-bit hash: chains of numbers over a power of two of slots, doubled when there are as
+ * many numbers. The owner keeps the things and compares what the hash stands for; the index owns its own memory. */
 #ifndef KV_SIM_CACHE_HASH_INDEX_H
 #define KV_SIM_CACHE_HASH_INDEX_H
 

@@ -37,7 +37,8 @@ uint32_t kv_leaves_first(struct kv_leaves *leaves, const void *tree)
 		struct kv_heap_entry top = *kv_heap_peek(&leaves->heap);
 		struct kv_rank key;
 
-		if (leaves->may_go(tree, top.payload, &key) && top.primary == key.primary && top.secondary == key.secondary)
+		if (leaves->may_go(tree, top.payload, &key) && top.primary == key.primary &&
+		    top.secondary == key.secondary)
 			return top.payload;
 		kv_heap_pop(&leaves->heap);
 	}

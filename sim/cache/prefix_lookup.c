@@ -1,5 +1,6 @@
-/* Which prefix of a request is reusable: the longest run from the left for full attention, the rightmost window for sliding
- * windows, and what all groups agree on (vLLM, engine-semantics 1.4 and 1.9). Costs one look at each piece and extent. */
+/* Which prefix of a request is reusable: the longest run from the left for full attention, the rightmost window for
+ * sliding windows, and what all groups agree on (vLLM, engine-semantics 1.4 and 1.9). Costs one look at each piece and
+ * extent. */
 #include "config.h"
 
 #include "sim/cache/prefix_lookup.h"
@@ -83,8 +84,8 @@ static bool same_window(const struct kv_engine_config *config, uint32_t a, uint3
 	return !is_full(config, b) && config->group[a].window == config->group[b].window;
 }
 
-/* The rightmost `need` consecutive blocks below `limit` that all groups of this window have, or a shorter run from block
- * 0. Returns where they end; *from = where they begin. */
+/* The rightmost `need` consecutive blocks below `limit` that all groups of this window have, or a shorter run from
+ * block 0. Returns where they end; *from = where they begin. */
 static uint32_t rightmost_window(struct kv_cache *cache, const struct kv_engine_config *config, uint32_t group,
                                  const struct kv_path *path, uint32_t limit, uint32_t *from)
 {

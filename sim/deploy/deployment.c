@@ -64,7 +64,8 @@ static void narrow_dtype(struct kv_deployment *d)
 	if (d->model->dtype != KV_DTYPE_F32)
 		return;
 	set_dtype(d->model, KV_DTYPE_BF16);
-	kv_remark(&d->warnings, "torch_dtype of %s is float32, which engines load with 16 bits: --dtype float32 keeps it",
+	kv_remark(&d->warnings,
+	          "torch_dtype of %s is float32, which engines load with 16 bits: --dtype float32 keeps it",
 	          d->model->name);
 }
 
@@ -160,12 +161,15 @@ static int follow_checkpoint(struct kv_deployment *d, struct kv_scenario *s, str
 	if (asked == NULL || strcmp(s->engine.kv_cache_dtype, "auto") != 0)
 		return 0;
 	if (followed == NULL) {
-		kv_remark(&d->warnings, "%s has scales for an %s KV cache, which %s leaves alone unless --kv-cache-dtype "
-		          "%s is given", d->model->name, asked, d->profile->name, asked);
+		kv_remark(&d->warnings,
+		          "%s has scales for an %s KV cache, which %s leaves alone unless --kv-cache-dtype %s is given",
+		          d->model->name, asked, d->profile->name, asked);
 		return 0;
 	}
-	kv_remark(&d->warnings, "%s has scales for an %s KV cache, so --kv-cache-dtype auto is %s: --kv-cache-dtype %s keeps "
-	          "the model's type", d->model->name, followed, followed, kv_dtype_name(d->model->dtype));
+	kv_remark(&d->warnings,
+	          "%s has scales for an %s KV cache, so --kv-cache-dtype auto is %s: --kv-cache-dtype %s keeps the "
+	          "model's type",
+	          d->model->name, followed, followed, kv_dtype_name(d->model->dtype));
 	snprintf(source, sizeof source, "quantization_config of %s", d->model->name);
 	return kv_scenario_set(s, "engine.kv_cache_dtype", followed, KV_BY_DEFAULT, source, err);
 }
@@ -274,8 +278,8 @@ static int check_steps(const struct kv_deployment *d, const struct kv_scenario *
 	}
 	if (kv_policy_swaps(&d->config.policy[KV_POLICY_PREEMPTION]))
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "preemption %s,mode=swap does not go with step_order prefill-first: what comes back would "
-		               "decode among prompts: leave mode=swap out",
+		               "preemption %s,mode=swap does not go with step_order prefill-first: what comes back "
+		               "would decode among prompts: leave mode=swap out",
 		               d->config.policy[KV_POLICY_PREEMPTION].policy->name);
 	if (!s->engine.enable_chunked_prefill || s->engine.max_num_batched_tokens % block == 0)
 		return 0;
@@ -332,9 +336,11 @@ static void tell_allowed(struct kv_deployment *d, const struct kv_scenario *s)
 
 	if (admission->flags & KV_POLICY_TAKES_ALLOWED && !s->workload.default_max_tokens.output &&
 	    s->workload.default_max_tokens.tokens == KV_TOKENS_UNSET)
-		kv_remark(&d->warnings, "admission %s sets aside max_model_len (%" PRIu64 " tokens) for every request whose max_tokens "
-		          "the trace does not give, so few run at once: --default-max-tokens N sets aside less", admission->name,
-		          s->engine.max_model_len);
+		kv_remark(&d->warnings,
+		          "admission %s sets aside max_model_len (%" PRIu64 " tokens) for every request whose "
+		          "max_tokens the trace does not give, so few run at once: --default-max-tokens N sets aside "
+		          "less",
+		          admission->name, s->engine.max_model_len);
 }
 
 static int parse_policies(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
@@ -376,8 +382,10 @@ static int build_roofline(struct kv_deployment *d, const struct kv_scenario *s, 
 	struct kv_latency *latency;
 
 	if (d->model->quantization.unsized)
-		return kv_fail(err, KV_EXIT_USAGE, "how fast steps are goes by the bytes of the weights: %s: %s; give --quantization with "
-		               "the nearest known one", d->model->name, d->model->quantization.unsized);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "how fast steps are goes by the bytes of the weights: %s: %s; give --quantization with "
+		               "the nearest known one",
+		               d->model->name, d->model->quantization.unsized);
 	if (kv_latency_setup_fill(d->model, d->hardware, &d->profile->overheads, &d->profile->efficiency, &layout,
 	                          &setup, err))
 		return -1;
@@ -399,7 +407,8 @@ static int build_from_data(struct kv_deployment *d, const struct kv_scenario *s,
 		return kv_fail(err, KV_EXIT_USAGE, "latency %s goes by measured steps: give --latency-data FILE",
 		               backend == KV_DATA_LINEAR ? "linear" : "table");
 	if (s->engine.pipeline_parallel_size > 1)
-		return kv_fail(err, KV_EXIT_USAGE, "measured steps are of one pipeline stage: pipeline_parallel_size must be 1");
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "measured steps are of one pipeline stage: pipeline_parallel_size must be 1");
 	d->config.latency = kv_latency_from_data(backend, s->latency_data, d->model, d->hardware,
 	                                         (uint32_t)s->engine.tensor_parallel_size, err);
 	d->latency_source = kv_strdup("measured steps of this card, model and number of ranks");
@@ -409,7 +418,8 @@ static int build_from_data(struct kv_deployment *d, const struct kv_scenario *s,
 
 static int build_latency(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
-	if (s->latency_data != NULL && s->latency.backend != KV_LATENCY_LINEAR && s->latency.backend != KV_LATENCY_TABLE)
+	if (s->latency_data != NULL && s->latency.backend != KV_LATENCY_LINEAR &&
+	    s->latency.backend != KV_LATENCY_TABLE)
 		kv_remark(&d->warnings, "nothing goes by the measured steps in %s: that takes latency linear or table",
 		          s->latency_data);
 	switch (s->latency.backend) {
@@ -487,8 +497,10 @@ static int apply_page(struct kv_scenario *s, struct kv_error *err)
 	if (page == 0 || page == s->engine.block_size)
 		return 0;
 	if (is_given(s, "engine.block_size"))
-		return kv_fail(err, KV_EXIT_USAGE, "prefix %s: a page is a block, and engine.block_size is given as %" PRIu64
-		               ": give one of them", s->policy[KV_POLICY_PREFIX], s->engine.block_size);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "prefix %s: a page is a block, and engine.block_size is given as %" PRIu64
+		               ": give one of them",
+		               s->policy[KV_POLICY_PREFIX], s->engine.block_size);
 	snprintf(number, sizeof number, "%" PRIu32, page);
 	return kv_scenario_set(s, "engine.block_size", number, KV_BY_PROFILE, "page of policies.prefix", err);
 }
@@ -501,7 +513,8 @@ static int default_block_size(struct kv_deployment *d, struct kv_scenario *s, st
 	if (is_given(s, "engine.block_size") || s->engine.block_size % multiple == 0)
 		return 0;
 	snprintf(number, sizeof number, "%" PRIu32, multiple);
-	snprintf(source, sizeof source, "profile %s: blocks that its kernels take for %s", d->profile->name, d->model->name);
+	snprintf(source, sizeof source, "profile %s: blocks that its kernels take for %s", d->profile->name,
+	         d->model->name);
 	return kv_scenario_set(s, "engine.block_size", number, KV_BY_PROFILE, source, err);
 }
 
@@ -511,7 +524,8 @@ static int check_block_size(const struct kv_deployment *d, const struct kv_scena
 
 	if (s->engine.block_size % multiple == 0)
 		return 0;
-	kv_fail(err, KV_EXIT_USAGE, "is %" PRIu64 ": %s takes multiples of %" PRIu32 " for %s, as its attention kernels do",
+	kv_fail(err, KV_EXIT_USAGE,
+	        "is %" PRIu64 ": %s takes multiples of %" PRIu32 " for %s, as its attention kernels do",
 	        s->engine.block_size, d->profile->name, multiple, d->model->name);
 	return kv_scenario_fail_in(s, "engine.block_size", err);
 }
@@ -558,7 +572,9 @@ static void tell_assumptions(struct kv_deployment *d, const struct kv_scenario *
 {
 	for (size_t i = 0; i < d->model->notes.count; i++)
 		kv_remark(&d->warnings, "%s: %s", d->model->name, d->model->notes.text[i]);
-	for (size_t i = 0; d->hardware != NULL && s->latency.backend == KV_LATENCY_ROOFLINE && i < d->hardware->assumed_count; i++)
+	if (d->hardware == NULL || s->latency.backend != KV_LATENCY_ROOFLINE)
+		return;
+	for (size_t i = 0; i < d->hardware->assumed_count; i++)
 		kv_remark(&d->assumptions, "%s: %s", d->hardware->name, d->hardware->assumed[i]);
 }
 

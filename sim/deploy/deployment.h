@@ -26,7 +26,8 @@ struct kv_deployment {
 	bool oracle;                         /* a policy or default_max_tokens sees true output lengths */
 	struct kv_remarks warnings;          /* what the user should know before believing the results */
 	struct kv_remarks assumptions;       /* constants of the card that its profile leaves to defaults */
-	char *latency_source;                /* where step times come from, and the error they were scored at; NULL if fixed */
+	char *latency_source;                /* where step times come from, and the
+	                                        error they were scored at; NULL if fixed */
 	char *latency_error;
 };
 

@@ -91,7 +91,9 @@ static int read_block_multiple(const struct kv_node *mapping, struct kv_engine_p
 
 static int read_sizing(const struct kv_node *root, struct kv_engine_profile *profile, struct kv_error *err)
 {
-	static const char *const keys[] = { "rule", "tokens", "graphs_subtracted", "auto_cache", "sizes_only", "block_multiple" };
+	static const char *const keys[] = {
+		"rule", "tokens", "graphs_subtracted", "auto_cache", "sizes_only", "block_multiple"
+	};
 	static const char *const rules[] = { "vllm", "sglang", "tensorrt-llm", "llama.cpp" };
 	static const char *const tokens[] = { "blocks", "concurrency" };
 	static const char *const caches[] = { "model", "modelopt", "checkpoint" };

@@ -36,8 +36,10 @@ void kv_latency_trust_setting(const struct kv_hardware *hw, uint64_t tensor_para
 	if (!is_validated(hw))
 		return;
 	if (tensor_parallel > v->tensor_parallel)
-		kv_remark(warnings, "step times of %s were validated on up to %u ranks, not %llu: the all-reduce term (c1, en) "
-		          "is extrapolated", hw->name, v->tensor_parallel, (unsigned long long)tensor_parallel);
+		kv_remark(warnings,
+		          "step times of %s were validated on up to %u ranks, not %llu: the all-reduce term (c1, en) "
+		          "is extrapolated",
+		          hw->name, v->tensor_parallel, (unsigned long long)tensor_parallel);
 	if (!covers_weights(v->weights, narrow_weights))
 		kv_remark(warnings, "step times of %s were not validated with weights of %s: the matrix terms (%s) are "
 		          "extrapolated", hw->name, narrow_weights ? "8 bits or less" : "16 bits",
@@ -48,7 +50,8 @@ void kv_latency_trust_setting(const struct kv_hardware *hw, uint64_t tensor_para
 static void tell(struct kv_remarks *warnings, uint64_t outside, uint64_t steps, const char *what, const char *terms)
 {
 	if (outside > 0)
-		kv_remark(warnings, "%llu of %llu steps have %s than the step times were compared with: %s is extrapolated",
+		kv_remark(warnings,
+		          "%llu of %llu steps have %s than the step times were compared with: %s is extrapolated",
 		          (unsigned long long)outside, (unsigned long long)steps, what, terms);
 }
 

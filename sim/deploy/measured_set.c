@@ -15,7 +15,7 @@
 /* No model is a hundred times off; a unit is. */
 #define WRONG_UNIT 100.0
 
-/* --- joining ---------------------------------------------------------------------------------------------------- */
+/* --- joining ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t window_of(const struct kv_model *model)
 {
@@ -168,7 +168,7 @@ double kv_measured_set_predict(const struct kv_measured_set *set, size_t usable)
 	return kv_observation_predict(set->usable[usable], &set->setup[configuration].constants);
 }
 
-/* --- screening -------------------------------------------------------------------------------------------------- */
+/* --- screening ---------------------------------------------------------------------------------------------------- */
 
 /* What a perfect device would need: everything overlaps, nothing is wasted, prefill attention is free. */
 static double data_sheet_bound(const struct kv_observation *o)
@@ -194,8 +194,8 @@ static void screen_row(struct kv_measurement *row, const struct kv_observation *
 		kv_measurement_refuse(row, "time_ms: %g, 1/%.0f of the %.4g ms that the model expects; seconds?",
 		                      o->seconds * 1e3, 1 / ratio, predicted * 1e3);
 	else if (o->seconds < BOUND_SLACK * bound)
-		kv_measurement_refuse(row, "time_ms: %g, but the data sheet allows no less than %.4g ms", o->seconds * 1e3,
-		                      bound * 1e3);
+		kv_measurement_refuse(row, "time_ms: %g, but the data sheet allows no less than %.4g ms",
+		                      o->seconds * 1e3, bound * 1e3);
 }
 
 void kv_measured_set_balance(struct kv_measured_set *set, const bool *left_out)

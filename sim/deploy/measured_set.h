@@ -14,8 +14,8 @@
 #include "sim/profiles/hardware.h"
 
 struct kv_measured_options {
-	/* Its constants count for all rows, its rates for rows of its own name and of unknown cards; rows of other cards
-	 * keep the rates of their data sheets. NULL: every row has its own card's rates and constants. */
+	/* Its constants count for all rows, its rates for rows of its own name and of unknown cards; rows of other
+	 * cards keep the rates of their data sheets. NULL: every row has its own card's rates and constants. */
 	const struct kv_hardware *hardware;
 	const struct kv_engine_profile *engine;
 	const char *quantization;  /* of all models; NULL = as in their configs */

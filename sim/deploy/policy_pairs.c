@@ -109,13 +109,15 @@ int kv_policies_check_leaves(const struct kv_policy_use policy[KV_POLICY_KINDS],
 	if (form_of(policy) != KV_PREFIX_RADIX)
 		return 0;
 	if (eviction->policy->hooks.eviction.leaf == NULL)
-		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s, which evicts whole leaves of its "
-		               "tree: choose one that orders leaves (%s)", name, policy[KV_POLICY_PREFIX].policy->name,
-		               leaf_orders(names, sizeof names));
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "eviction %s does not go with prefix %s, which evicts whole leaves of its tree: choose "
+		               "one that orders leaves (%s)",
+		               name, policy[KV_POLICY_PREFIX].policy->name, leaf_orders(names, sizeof names));
 	if (eviction->policy->hooks.eviction.leaf_takes_none && has_parameters(eviction))
-		return kv_fail(err, KV_EXIT_USAGE, "eviction %s does not go with prefix %s: its parameters order blocks, and "
-		               "leaves of a tree go by the priority of their requests: leave them out", name,
-		               policy[KV_POLICY_PREFIX].policy->name);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "eviction %s does not go with prefix %s: its parameters order blocks, and leaves of a "
+		               "tree go by the priority of their requests: leave them out",
+		               name, policy[KV_POLICY_PREFIX].policy->name);
 	return 0;
 }
 
@@ -126,14 +128,14 @@ int kv_policies_check(const struct kv_policy_use policy[KV_POLICY_KINDS], const 
 
 	if (eviction->hooks.eviction.refuses)
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "eviction %s knows the future, which a run does not: when a block is used next depends on "
-		               "whom the run admits when, and so on what it evicts. kvsim trace cache gives the bound, at equal "
-		               "pool sizes and without time", eviction->name);
+		               "eviction %s knows the future, which a run does not: when a block is used next depends "
+		               "on whom the run admits when, and so on what it evicts. kvsim trace cache gives the "
+		               "bound, at equal pool sizes and without time", eviction->name);
 	if (form_of(policy) == KV_PREFIX_ANYWHERE)
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "prefix %s is no engine's: what is computed of a piece depends on all that stands before it, "
-		               "so no engine reuses it elsewhere without computing part of it again. kvsim trace cache says "
-		               "what could be reused at most", policy[KV_POLICY_PREFIX].policy->name);
+		               "prefix %s is no engine's: what is computed of a piece depends on all that stands "
+		               "before it, so no engine reuses it elsewhere without computing part of it again. kvsim "
+		               "trace cache says what could be reused at most", policy[KV_POLICY_PREFIX].policy->name);
 	if (kv_policies_check_leaves(policy, err))
 		return -1;
 	for (size_t i = 0; i < sizeof clashes / sizeof clashes[0]; i++) {

@@ -267,7 +267,8 @@ static const struct kv_key keys[] = {
 	          "generated" },
 
 	{ .path = "latency.backend", .flag = "latency", .argument = "roofline|linear|table|fixed:DURATION",
-	  .type = KV_KEY_CUSTOM, FIELD(latency), .fallback = "roofline", .parse = parse_latency, .help = "What says how long a step takes" },
+	  .type = KV_KEY_CUSTOM, FIELD(latency), .fallback = "roofline", .parse = parse_latency,
+	  .help = "What says how long a step takes" },
 	{ .path = "latency.data", .flag = "latency-data", .argument = "FILE", .type = KV_KEY_TEXT, FIELD(latency_data),
 	  .help = "Measured steps (CSV, as kvsim calibrate reads them) that linear and table go by" },
 

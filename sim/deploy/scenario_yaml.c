@@ -76,8 +76,9 @@ static char *tree_file(const struct kv_node *node, struct kv_error *err)
 	if (kv_node_expect(node, KV_NODE_MAPPING, KV_EXIT_USAGE, err))
 		return NULL;
 	if (strcmp(node->file, KV_YAML_STANDARD_INPUT) == 0) {
-		kv_node_fail(node, KV_EXIT_USAGE, err, "a load is read from its file as requests are drawn, and standard "
-		             "input can be read but once: save the scenario as a file");
+		kv_node_fail(node, KV_EXIT_USAGE, err,
+		             "a load is read from its file as requests are drawn, and standard input can be read but "
+		             "once: save the scenario as a file");
 		return NULL;
 	}
 	return kv_strdup(node->file);

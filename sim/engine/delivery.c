@@ -28,7 +28,8 @@ static void settle_computed(struct kv_engine *engine, struct kv_live *live, kv_t
 	live->recomputed_tokens += again;
 	if (live->generated == 0) {
 		live->computed_tokens += live->scheduled - again;
-		live->prefill_own += (kv_time)((kv_integral)(now - engine->step_start) * live->scheduled / engine->step_tokens);
+		live->prefill_own += (kv_time)((kv_integral)(now - engine->step_start) * live->scheduled /
+		                               engine->step_tokens);
 	}
 	live->computed = end;
 	live->scheduled = 0;
@@ -89,7 +90,8 @@ static void finish(struct kv_engine *engine, uint32_t id, kv_time now)
 	live->last_token = now;
 	if (engine->sink->event != NULL)
 		held = engine->store->held(engine, id);
-	kv_engine_event(engine, KV_EVENT_FINISH, id, now, live->generated, held, live->length_limited ? "length" : "stop");
+	kv_engine_event(engine, KV_EVENT_FINISH, id, now, live->generated, held,
+	                live->length_limited ? "length" : "stop");
 	kv_live_note(engine, id, KV_COMPLETED);
 	engine->store->release(engine, id, true);
 	kv_running_remove(engine, at);

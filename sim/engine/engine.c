@@ -27,7 +27,8 @@ void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *con
 	engine->token_slots = engine->store->one_slot ? 1 : config->groups;
 	engine->swaps = kv_policy_swaps(&config->policy[KV_POLICY_PREEMPTION]);
 	engine->verdicts_change = config->policy[KV_POLICY_ADMISSION].policy->hooks.admission.reserve != NULL ||
-	                          config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder != KV_REORDER_NEVER;
+	                          config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder !=
+	                                  KV_REORDER_NEVER;
 	engine->window = UINT32_MAX;
 	for (uint32_t g = config->groups; g-- > 0;)
 		if (config->group[g].kind == KV_GROUP_SLIDING_WINDOW) {
@@ -108,14 +109,16 @@ void kv_engine_tell(struct kv_engine *engine, enum kv_event_kind kind, uint32_t 
 {
 	const struct kv_live *live = &engine->live[id];
 	struct kv_event event = {
-		.time = kv_engine_told_time(engine, time), .step = engine->steps_begun, .kind = kind, .request = live->index,
-		.request_id = live->id[0] == '\0' ? NULL : live->id, .tokens = tokens, .blocks = blocks, .detail = detail
+		.time = kv_engine_told_time(engine, time), .step = engine->steps_begun, .kind = kind,
+		.request = live->index,
+		.request_id = live->id[0] == '\0' ? NULL : live->id, .tokens = tokens, .blocks = blocks,
+		.detail = detail
 	};
 
 	engine->sink->event(engine->sink->self, &event);
 }
 
-/* --- the step ----------------------------------------------------------------------------------------------------------- */
+/* --- the step ----------------------------------------------------------------------------------------------------- */
 
 static void add_work(struct kv_engine *engine, const struct kv_live *live)
 {
@@ -163,7 +166,8 @@ static void tell_schedule(struct kv_engine *engine)
 	for (uint32_t at = 0; at < engine->running_length; at++) {
 		uint32_t id = engine->running[at];
 		bool steady = engine->phase[at] < KV_PHASE_GAP;
-		uint64_t grown = engine->phase[at] == engine->clock_phase && !engine->store->whole ? engine->cache.groups : 0;
+		bool grows = engine->phase[at] == engine->clock_phase && !engine->store->whole;
+		uint64_t grown = grows ? engine->cache.groups : 0;
 		uint32_t tokens;
 
 		if (id == KV_NONE)
@@ -206,12 +210,14 @@ static void begin_step(struct kv_engine *engine, kv_time now)
 	kv_engine_take_out_eager(engine);
 }
 
-/* Cached content that is past its time by the eviction policy's clock. A blocked head may have lost what it would hit. */
+/* Cached content that is past its time by the eviction policy's clock. A blocked head may have lost what it would
+ * hit. */
 static void expire(struct kv_engine *engine)
 {
 	uint64_t blocks = kv_order_expire(&engine->cache);
 	struct kv_event event = {
-		.time = kv_engine_told_time(engine, engine->step_start), .step = engine->steps_begun, .kind = KV_EVENT_EXPIRE,
+		.time = kv_engine_told_time(engine, engine->step_start), .step = engine->steps_begun,
+		.kind = KV_EVENT_EXPIRE,
 		.request = KV_NO_REQUEST, .request_id = "", .blocks = blocks, .detail = ""
 	};
 

@@ -3,8 +3,8 @@
  * Two kinds of running requests. *Special* ones are looked at in every step: they prefill, lag behind, have windowed
  * groups, or generate content that others refer to. *Steady* ones decode one token in each tick of the decode clock and
  * are only looked at when they enter, finish or lose their blocks; what they need and add in a step follows from sums
- * (growth by block boundary, contexts, the clock). A step in which all running requests are steady and there is room for
- * all of them costs O(1).
+ * (growth by block boundary, contexts, the clock). A step in which all running requests are steady and there is room
+ * for all of them costs O(1).
  */
 #ifndef KV_SIM_ENGINE_H
 #define KV_SIM_ENGINE_H
@@ -21,18 +21,19 @@
 #include "sim/record.h"
 #include "sim/request.h"
 
-/* Primary ranks in the queue that come before what any policy gives: of requests that are swapped out, and of those that
- * preemption puts at the front. */
+/* Primary ranks in the queue that come before what any policy gives: of requests that are swapped out, and of those
+ * that preemption puts at the front. */
 #define KV_RANK_SWAPPED INT64_MIN
 #define KV_RANK_RETURNED (INT64_MIN + 1)
 
 enum { KV_PHASE_SPECIAL = UINT32_MAX, KV_PHASE_GAP = UINT32_MAX - 1 };
 
-/* What a step computed of a request's prompt, or of what it computes again after a preemption: nothing (it decoded), a part,
- * or the last one. */
+/* What a step computed of a request's prompt, or of what it computes again after a preemption: nothing (it decoded), a
+ * part, or the last one. */
 enum kv_part { KV_PART_NONE, KV_PART_CHUNK, KV_PART_LAST };
 
-/* A request between sending and its fate. What steps look at stands first: many live at once, and memory is read by lines. */
+/* A request between sending and its fate. What steps look at stands first: many live at once, and memory is read by
+ * lines. */
 struct kv_live {
 	uint32_t prompt;            /* tokens */
 	uint32_t target;            /* outputs that it will generate */
@@ -48,7 +49,8 @@ struct kv_live {
 	bool waste_counted;         /* holds its last block */
 	bool resuming;              /* recomputes after a preemption */
 	bool given_up;              /* while it runs: it goes at the end of the step, for give_up_reason */
-	bool eager;                 /* others refer to its output: its blocks are registered in the step that fills them */
+	bool eager;                 /* others refer to its output: its blocks are
+	                               registered in the step that fills them */
 	bool length_limited;        /* max_tokens or max_model_len ends it */
 	bool in_use;
 	bool shell;                 /* dropped, but a queue still refers to the slot */
@@ -69,7 +71,8 @@ struct kv_live {
 	kv_time retrieval;
 	kv_time preempted_at;       /* KV_TIME_NONE unless it waits after a preemption */
 	kv_time preempted, preempted_before_first, swapped;
-	kv_time queue_for[KV_WAIT_RESOURCES];  /* what reason_time had when it was queued; what it waited, once admitted */
+	kv_time queue_for[KV_WAIT_RESOURCES];  /* what reason_time had when it was
+	                                          queued; what it waited, once admitted */
 	kv_time deadline;           /* when its client gives up without a first token; KV_TIME_MAX = never */
 	int64_t priority;
 	uint64_t tenant_key;        /* hash of the tenant's name; 0 = none */
@@ -143,7 +146,8 @@ struct kv_engine {
 	bool full;                   /* prefill first: the head lacked blocks or a slot (full_reason), and no running
 	                                request has left since */
 	enum kv_waiting_reason full_reason;
-	bool head_blocked;           /* the head lacks blocks or a slot, and nothing that could help has happened since */
+	bool head_blocked;           /* the head lacks blocks or a slot, and
+	                                nothing that could help has happened since */
 	enum kv_waiting_reason waiting_reason;  /* one of the resources */
 	kv_time reason_since;
 	kv_time reason_time[KV_WAIT_RESOURCES];  /* how long each has been the reason, up to reason_since */
@@ -176,9 +180,11 @@ struct kv_engine {
 	uint64_t copied_blocks;      /* to and from host memory in this step */
 	uint32_t fresh;              /* requests admitted in this step */
 	kv_time busy;                /* time of all steps that have ended */
-	kv_time zero;                /* the clock at time zero of the run, behind a warm-up; the sink's times count from it */
+	kv_time zero;                /* the clock at time zero of the run, behind
+	                                a warm-up; the sink's times count from it */
 	struct kv_step_work work;
-	uint32_t *scheduled;         /* special requests, in scheduling order; those preempted since have scheduled == 0 */
+	uint32_t *scheduled;         /* special requests, in scheduling order;
+	                                those preempted since have scheduled == 0 */
 	size_t scheduled_capacity;
 	uint32_t scheduled_count;
 	uint32_t *ended;             /* requests of which the end of this step has more to say than a token */
@@ -198,8 +204,8 @@ struct kv_engine {
 void kv_engine_init(struct kv_engine *engine, const struct kv_engine_config *config, struct kv_sink *sink);
 void kv_engine_fini(struct kv_engine *engine);
 
-/* `now` is time zero of the run from here on: counters start anew and are told to this sink; what is cached stays. Nothing
- * may run or wait. */
+/* `now` is time zero of the run from here on: counters start anew and are told to this sink; what is cached stays.
+ * Nothing may run or wait. */
 void kv_engine_begin_run(struct kv_engine *engine, struct kv_sink *sink, kv_time now);
 
 /* A time as sinks are told it. */
@@ -222,8 +228,8 @@ static inline void kv_engine_event(struct kv_engine *engine, enum kv_event_kind 
 		kv_engine_tell(engine, kind, live, time, tokens, blocks, detail);
 }
 
-/* Schedules a step at `now`. False: nothing was scheduled or preempted, so there is no step. Otherwise *duration says how
- * long it takes, and kv_engine_deliver must be called at its end. */
+/* Schedules a step at `now`. False: nothing was scheduled or preempted, so there is no step. Otherwise *duration says
+ * how long it takes, and kv_engine_deliver must be called at its end. */
 bool kv_engine_schedule(struct kv_engine *engine, kv_time now, kv_time *duration);
 void kv_engine_deliver(struct kv_engine *engine, kv_time now);
 /* A request that runs in the step in flight is to be dropped at its end, without the token that this would give it. */

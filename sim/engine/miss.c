@@ -113,7 +113,8 @@ static bool is_under_other_key(const struct walk *w, uint32_t piece)
 	if (ends_no_block(w, piece))
 		return false;
 	if (!has_key(w))
-		return w->misses->keyless.young.used > 0 && kv_seen_get(&w->misses->keyless, node_of(w, piece)->hash) != NULL;
+		return w->misses->keyless.young.used > 0 &&
+		       kv_seen_get(&w->misses->keyless, node_of(w, piece)->hash) != NULL;
 	hash = keyless_hash(w, piece);
 	return kv_seen_get(&w->misses->keyless, hash) != NULL ||
 	       kv_content_has(&w->cache->content, hash);
@@ -295,7 +296,8 @@ void kv_misses_explain(struct kv_misses *misses, struct kv_cache *cache, const s
 {
 	uint32_t group = full_group(config);
 	struct walk w = {
-		.misses = misses, .cache = cache, .path = path, .hit = hit, .miss = miss, .block_size = cache->block_size,
+		.misses = misses, .cache = cache, .path = path, .hit = hit, .miss = miss,
+		.block_size = cache->block_size,
 		.prompt_blocks = miss->prompt_tokens / cache->block_size, .group = group == KV_NONE ? 0 : group
 	};
 	uint32_t whole = (group == KV_NONE ? hit->blocks : hit->full_blocks) * cache->block_size;

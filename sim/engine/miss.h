@@ -1,7 +1,7 @@
 /* Why a first admission did not hit: every missed prompt token gets one of the reasons of enum kv_miss_reason.
  *
- * Costs one look at each piece of the path behind the hit: the content tree keeps what is gone for a while, and a bounded
- * memory (sim/engine/seen.h) has what prompts had elsewhere.
+ * Costs one look at each piece of the path behind the hit: the content tree keeps what is gone for a while, and a
+ * bounded memory (sim/engine/seen.h) has what prompts had elsewhere.
  */
 #ifndef KV_SIM_MISS_H
 #define KV_SIM_MISS_H

@@ -2,8 +2,8 @@
  * sources).
  *
  * As long as a prompt is under way or the head of the queue may start, the step holds prompts alone and decodes wait.
- * Once the head lacked blocks or a slot the queue is not tried again before a running request has left, so that steps of
- * decodes alone cost what they do in any order. */
+ * Once the head lacked blocks or a slot the queue is not tried again before a running request has left, so that steps
+ * of decodes alone cost what they do in any order. */
 #include "config.h"
 
 #include "sim/engine/prefill_first.h"

@@ -28,8 +28,8 @@ static uint32_t known_tokens(const struct kv_live *live)
 	return live->prompt + live->generated;
 }
 
-/* Tokens that the request shares with one whose content is claimed. A piece behind another is claimed only by those that
- * have all of that. */
+/* Tokens that the request shares with one whose content is claimed. A piece behind another is claimed only by those
+ * that have all of that. */
 static uint32_t shared_tokens(const struct kv_engine *engine, const struct kv_live *live)
 {
 	uint32_t shared = 0;
@@ -54,7 +54,8 @@ static void claim(struct kv_engine *engine, const struct kv_live *live)
 		size_t old = engine->claim_capacity;
 		struct kv_claim *claim;
 
-		engine->claim = kv_grow(engine->claim, &engine->claim_capacity, (size_t)node + 1, sizeof *engine->claim);
+		engine->claim = kv_grow(engine->claim, &engine->claim_capacity, (size_t)node + 1,
+		                        sizeof *engine->claim);
 		for (size_t i = old; i < engine->claim_capacity; i++)
 			engine->claim[i] = (struct kv_claim){0};
 		claim = &engine->claim[node];
@@ -64,7 +65,7 @@ static void claim(struct kv_engine *engine, const struct kv_live *live)
 	}
 }
 
-/* --- ranks --------------------------------------------------------------------------------------------------------- */
+/* --- ranks -------------------------------------------------------------------------------------------------------- */
 
 static struct kv_rank rank_again(struct kv_engine *engine, uint32_t id, bool by_hits)
 {

@@ -1,5 +1,5 @@
-/* Running requests in order of admission. Requests leave from anywhere in the list; closing the gaps only now and then makes
- * that cheap and lets each request know its place. */
+/* Running requests in order of admission. Requests leave from anywhere in the list; closing the gaps only now and then
+ * makes that cheap and lets each request know its place. */
 #include "config.h"
 
 #include "sim/engine/running_list.h"
@@ -10,7 +10,8 @@ void kv_running_append(struct kv_engine *engine, uint32_t id)
 {
 	uint32_t at = engine->running_length++;
 
-	engine->running = kv_grow(engine->running, &engine->running_capacity, engine->running_length, sizeof *engine->running);
+	engine->running = kv_grow(engine->running, &engine->running_capacity, engine->running_length,
+	                          sizeof *engine->running);
 	engine->phase = kv_grow(engine->phase, &engine->phase_capacity, engine->running_length, sizeof *engine->phase);
 	engine->running[at] = id;
 	engine->phase[at] = KV_PHASE_SPECIAL;

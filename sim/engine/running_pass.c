@@ -11,7 +11,7 @@
 #include "sim/engine/store.h"
 #include "sim/engine/swap.h"
 
-/* --- preemption --------------------------------------------------------------------------------------------------------- */
+/* --- preemption --------------------------------------------------------------------------------------------------- */
 
 /* Largest rank loses, then the larger index; without ranks the latest admitted. */
 static uint32_t choose_victim(struct kv_engine *engine)
@@ -63,8 +63,8 @@ static void preempt(struct kv_engine *engine, uint32_t at, bool ticked)
 	engine->budget += ticked + kv_engine_charge(engine, live->scheduled);
 	live->scheduled += ticked;
 	host_full = engine->swaps && !kv_swap_has_room(engine, live);
-	kv_engine_event(engine, KV_EVENT_PREEMPT, id, engine->step_start, live->computed, engine->store->held(engine, id),
-	                host_full ? "host_full" : "");
+	kv_engine_event(engine, KV_EVENT_PREEMPT, id, engine->step_start, live->computed,
+	                engine->store->held(engine, id), host_full ? "host_full" : "");
 	kv_live_note(engine, id, KV_PREEMPTED);
 	engine->state.swap.host_full += host_full;
 	if (engine->swaps && !host_full)
@@ -80,7 +80,7 @@ static void preempt(struct kv_engine *engine, uint32_t at, bool ticked)
 	kv_live_requeue(engine, id);
 }
 
-/* --- running requests --------------------------------------------------------------------------------------------------- */
+/* --- running requests --------------------------------------------------------------------------------------------- */
 
 uint32_t kv_engine_tokens_wanted(const struct kv_engine *engine, uint32_t uncomputed)
 {
@@ -208,7 +208,7 @@ void kv_engine_run_running(struct kv_engine *engine)
 	leave_behind(engine, at);
 }
 
-/* --- steps of one kind --------------------------------------------------------------------------------------------- */
+/* --- steps of one kind -------------------------------------------------------------------------------------------- */
 
 void kv_engine_run_prefills(struct kv_engine *engine)
 {

@@ -1,4 +1,5 @@
-/* The loop: at one instant first the end of a step, then arrivals, sends and enqueues (by index), then the start of a step. */
+/* The loop: at one instant first the end of a step, then arrivals, sends and enqueues (by index), then the start of a
+ * step. */
 #include "config.h"
 
 #include "sim/engine/simulation.h"
@@ -34,12 +35,13 @@ struct simulation {
 	uint32_t stopped_by;         /* request that the run cannot get past, KV_NONE = none */
 };
 
-/* --- clients ------------------------------------------------------------------------------------------------------------ */
+/* --- clients ------------------------------------------------------------------------------------------------------ */
 
 static void push_event(struct simulation *sim, kv_time time, int64_t kind, uint32_t id)
 {
 	/* Within an instant by index; what one request does, in the order of the kinds. */
-	kv_heap_push(&sim->events, (struct kv_heap_entry){time, (int64_t)sim->engine.live[id].index, (uint64_t)kind, id});
+	kv_heap_push(&sim->events,
+	             (struct kv_heap_entry){time, (int64_t)sim->engine.live[id].index, (uint64_t)kind, id});
 }
 
 /* True if the request was dropped before what referred to it came to pass. */
@@ -109,8 +111,8 @@ static void met_fate(void *context, uint32_t id, bool finished)
 	leave(context, id, finished ? KV_END_FINISHED : KV_END_DROPPED);
 }
 
-/* A request whose first token has not come by its deadline. In the queue, on the way to it or held back by its client it
- * goes at once; in a step in flight, at its end. */
+/* A request whose first token has not come by its deadline. In the queue, on the way to it or held back by its client
+ * it goes at once; in a step in flight, at its end. */
 static void give_up(struct simulation *sim, uint32_t id)
 {
 	struct kv_live *live = &sim->engine.live[id];
@@ -137,10 +139,12 @@ static void give_up(struct simulation *sim, uint32_t id)
 
 static void refuse(struct simulation *sim, uint32_t id, enum kv_reason reason)
 {
-	kv_engine_event(&sim->engine, KV_EVENT_REFUSE, id, sim->now, sim->engine.live[id].prompt, 0, kv_reason_name(reason));
+	kv_engine_event(&sim->engine, KV_EVENT_REFUSE, id, sim->now, sim->engine.live[id].prompt, 0,
+	                kv_reason_name(reason));
 	sim->engine.state.refusals++;
 	kv_live_record(&sim->engine, id, KV_REFUSED, reason, sim->now);
-	leave(sim, id, reason == KV_REASON_TOO_LONG || reason == KV_REASON_CAN_NEVER_FIT ? KV_END_REFUSED : KV_END_TURNED_AWAY);
+	leave(sim, id,
+	      reason == KV_REASON_TOO_LONG || reason == KV_REASON_CAN_NEVER_FIT ? KV_END_REFUSED : KV_END_TURNED_AWAY);
 }
 
 static void enqueue(struct simulation *sim, uint32_t id)
@@ -199,7 +203,7 @@ static int arrive(struct simulation *sim, struct kv_error *err)
 	return read_next(sim, err);
 }
 
-/* --- time --------------------------------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------------------------------------------------- */
 
 static void advance(struct simulation *sim, kv_time time)
 {
@@ -282,25 +286,27 @@ static void check_levels(const struct kv_engine *engine)
 	const struct kv_state *state = &engine->state;
 
 	KV_ASSERT(state->pinned_blocks + state->cached_blocks + state->free_blocks == engine->config->usable_blocks,
-	          "pinned %" PRIu64 " + cached %" PRIu64 " + free %" PRIu64 " blocks in a pool of %" PRIu64 " at %" PRId64 " ns",
+	          "pinned %" PRIu64 " + cached %" PRIu64 " + free %" PRIu64 " blocks in a pool of %" PRIu64
+	          " at %" PRId64 " ns",
 	          state->pinned_blocks, state->cached_blocks, state->free_blocks, engine->config->usable_blocks,
 	          engine->step_start);
 	KV_ASSERT(engine->step_tokens <= engine->token_limit,
 	          "%" PRIu64 " tokens in a step at %" PRId64 " ns", engine->step_tokens, engine->step_start);
 	KV_ASSERT(state->filled_slots + state->waste_slots <= state->pinned_blocks * engine->config->block_size,
-	          "%" PRIu64 " filled and %" PRIu64 " wasted slots in %" PRIu64 " blocks at %" PRId64 " ns", state->filled_slots,
-	          state->waste_slots, state->pinned_blocks, engine->step_start);
+	          "%" PRIu64 " filled and %" PRIu64 " wasted slots in %" PRIu64 " blocks at %" PRId64 " ns",
+	          state->filled_slots, state->waste_slots, state->pinned_blocks, engine->step_start);
 }
 
 static void check_host(const struct kv_engine *engine)
 {
 	const struct kv_swap_state *swap = &engine->state.swap;
 
-	KV_ASSERT(swap->blocks <= engine->config->swap.blocks
-	          && swap->blocks_out == swap->blocks_in + swap->blocks_found + swap->blocks_lost + swap->blocks,
-	          "%" PRIu64 " blocks copied out, %" PRIu64 " back, %" PRIu64 " found, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
-	          " in host memory at %" PRId64 " ns", swap->blocks_out, swap->blocks_in, swap->blocks_found, swap->blocks_lost,
-	          swap->blocks, engine->config->swap.blocks, engine->step_start);
+	KV_ASSERT(swap->blocks <= engine->config->swap.blocks &&
+	                  swap->blocks_out == swap->blocks_in + swap->blocks_found + swap->blocks_lost + swap->blocks,
+	          "%" PRIu64 " blocks copied out, %" PRIu64 " back, %" PRIu64 " found, %" PRIu64 " lost, %" PRIu64
+	          " of %" PRIu64 " in host memory at %" PRId64 " ns",
+	          swap->blocks_out, swap->blocks_in, swap->blocks_found, swap->blocks_lost, swap->blocks,
+	          engine->config->swap.blocks, engine->step_start);
 }
 
 static void schedule(struct simulation *sim)
@@ -318,7 +324,7 @@ static void schedule(struct simulation *sim)
 	sim->stopped_by = sim->engine.livelocked;
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 struct unfinished {
 	uint64_t index;
@@ -367,8 +373,8 @@ static void declare_stop(struct simulation *sim, struct kv_run_outcome *outcome)
 	outcome->stalled_request = live->index;
 	outcome->stalled_needs_blocks = kv_store_blocks_alone(&sim->engine, live);
 	snprintf(detail, sizeof detail, "usable=%" PRIu64, sim->engine.config->usable_blocks);
-	kv_engine_event(&sim->engine, outcome->livelocked ? KV_EVENT_LIVELOCK : KV_EVENT_STALL, sim->stopped_by, sim->now,
-	                live->prompt + live->generated, outcome->stalled_needs_blocks, detail);
+	kv_engine_event(&sim->engine, outcome->livelocked ? KV_EVENT_LIVELOCK : KV_EVENT_STALL, sim->stopped_by,
+	                sim->now, live->prompt + live->generated, outcome->stalled_needs_blocks, detail);
 }
 
 static void conclude(struct simulation *sim, bool cut, struct kv_run_outcome *outcome)
@@ -421,7 +427,7 @@ static int loop(struct simulation *sim, struct kv_error *err)
 	return 0;
 }
 
-/* --- before time zero --------------------------------------------------------------------------------------------------- */
+/* --- before time zero --------------------------------------------------------------------------------------------- */
 
 static int run_source(struct simulation *sim, struct kv_source *source, struct kv_error *err)
 {

@@ -30,11 +30,12 @@ struct kv_run_outcome {
 };
 
 /* Runs until the source is drained, the duration is reached, nothing can go on, or the interrupt is set. Every request
- * that arrived gets exactly one record. Returns 0, or -1 with err filled (a source that failed, or a warm-up that never ends).
+ * that arrived gets exactly one record. Returns 0, or -1 with err filled (a source that failed, or a warm-up that never
+ * ends).
  *
- * With a warm source all its requests go through the engine first. Time zero is when the last of them has ended: the sink
- * hears nothing of them, counters and times begin then, policies that are not of the cache begin as they were, and what is
- * cached stays, with all that the eviction policy knows of it. Names mean the same content in both sources. */
+ * With a warm source all its requests go through the engine first. Time zero is when the last of them has ended: the
+ * sink hears nothing of them, counters and times begin then, policies that are not of the cache begin as they were, and
+ * what is cached stays, with all that the eviction policy knows of it. Names mean the same content in both sources. */
 int kv_simulate(const struct kv_engine_config *config, struct kv_source *source, struct kv_sink *sink,
                 const struct kv_run_options *options, struct kv_run_outcome *outcome, struct kv_error *err);
 

@@ -1,9 +1,9 @@
 /* The decode clock: requests that compute one token in every step without being looked at.
  *
- * A steady request entered at clock D with c tokens has c + (clock - D) now. It needs a block in each group whenever that
- * is a multiple of the block size, that is at one phase of the clock; what those blocks cost over time follows from the
- * number and the times of the ticks at that phase. Its blocks are registered when it leaves: until then nobody can look
- * for them, because requests whose output others refer to do not become steady. */
+ * A steady request entered at clock D with c tokens has c + (clock - D) now. It needs a block in each group whenever
+ * that is a multiple of the block size, that is at one phase of the clock; what those blocks cost over time follows
+ * from the number and the times of the ticks at that phase. Its blocks are registered when it leaves: until then nobody
+ * can look for them, because requests whose output others refer to do not become steady. */
 #include "config.h"
 
 #include "sim/engine/steady.h"
@@ -12,8 +12,8 @@
 #include "sim/cache/block_table.h"
 #include "sim/engine/store.h"
 
-/* The next tick at which it has to be looked at: when it takes its last block (if some of that stays empty), or its last
- * token. */
+/* The next tick at which it has to be looked at: when it takes its last block (if some of that stays empty), or its
+ * last token. */
 static void set_alarm(struct kv_engine *engine, uint32_t id)
 {
 	struct kv_live *live = &engine->live[id];
@@ -25,7 +25,7 @@ static void set_alarm(struct kv_engine *engine, uint32_t id)
 	kv_wheel_add(&engine->wheel, id, live->entered + last - live->computed);
 }
 
-/* --- when they had their last token -------------------------------------------------------------------------------- */
+/* --- when they had their last token ------------------------------------------------------------------------------- */
 
 static void join_cohort(struct kv_engine *engine, const struct kv_live *live)
 {
@@ -62,7 +62,7 @@ void kv_steady_deliver(struct kv_engine *engine, kv_time now)
 		sink->token_gap(sink->self, now - engine->last_delivery, others);
 }
 
-/* --- coming and going ---------------------------------------------------------------------------------------------- */
+/* --- coming and going --------------------------------------------------------------------------------------------- */
 
 void kv_steady_enter(struct kv_engine *engine, uint32_t at)
 {
@@ -147,7 +147,8 @@ void kv_steady_tick(struct kv_engine *engine)
 			continue;
 		}
 		live->alarm_set = false;
-		engine->ended = kv_grow(engine->ended, &engine->ended_capacity, engine->ended_count + 1, sizeof *engine->ended);
+		engine->ended = kv_grow(engine->ended, &engine->ended_capacity, engine->ended_count + 1,
+		                        sizeof *engine->ended);
 		engine->ended[engine->ended_count++] = id;
 	}
 	engine->growth_steps[engine->clock_phase]++;

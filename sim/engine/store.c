@@ -36,7 +36,7 @@ void kv_store_uncount_waste(struct kv_engine *engine, struct kv_live *live)
 	live->waste_counted = false;
 }
 
-/* --- admission --------------------------------------------------------------------------------------------------- */
+/* --- admission ---------------------------------------------------------------------------------------------------- */
 
 /* Those that a request has held longest. */
 static uint64_t own_blocks(struct kv_cache *cache, uint32_t id, uint32_t group)

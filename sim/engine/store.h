@@ -50,10 +50,11 @@ struct kv_store {
 	uint64_t (*consume)(struct kv_engine *engine, uint64_t n);
 	/* It has, or is about to have, so many tokens: it decoded for a while without being looked at. May be NULL. */
 	void (*generated)(struct kv_engine *engine, uint32_t live, uint32_t tokens);
-	/* A step has computed a part of its prompt (or of what it computes again), or the last of it, and has ended; the
-	 * request goes on. Told in running order, with those that end. May be NULL. */
+	/* A step has computed a part of its prompt (or of what it computes again), or the last of it, and has ended;
+	 * the request goes on. Told in running order, with those that end. May be NULL. */
 	void (*delivered)(struct kv_engine *engine, uint32_t live, bool last);
-	bool looks_at_each;   /* blocks are not alike: nobody decodes without being looked at, and consume is not called */
+	bool looks_at_each;   /* blocks are not alike: nobody decodes without
+	                         being looked at, and consume is not called */
 	bool whole;           /* all blocks are taken at admission: nothing grows */
 	bool swaps;           /* lookup and take know requests that come back from host memory; without windows */
 	bool one_slot;        /* a token takes one slot, whatever the groups */
@@ -61,13 +62,13 @@ struct kv_store {
 	uint64_t (*waste)(const struct kv_engine *engine, const struct kv_live *live);
 	/* Blocks that it holds now, in all groups. */
 	uint64_t (*held)(struct kv_engine *engine, uint32_t live);
-	/* For the exhaustive check, which they end the program for: all blocks with content, and those that a request holds
-	 * without. */
+	/* For the exhaustive check, which they end the program for: all blocks with content, and those that a request
+	 * holds without. */
 	void (*count)(struct kv_engine *engine, struct kv_cache_count *count);
 	uint64_t (*unregistered)(struct kv_engine *engine, uint32_t live);
 
-	/* Gives up everything. Its computed (and scheduled) tokens say what is filled. `ended`: for good, with no step in
-	 * flight; else it has lost its blocks and will be back. */
+	/* Gives up everything. Its computed (and scheduled) tokens say what is filled. `ended`: for good, with no step
+	 * in flight; else it has lost its blocks and will be back. */
 	void (*release)(struct kv_engine *engine, uint32_t live, bool ended);
 };
 

@@ -9,7 +9,7 @@
 #include "sim/engine/live.h"
 #include "sim/engine/store_tables.h"
 
-/* --- registration ------------------------------------------------------------------------------------------------ */
+/* --- registration ------------------------------------------------------------------------------------------------- */
 
 static void register_blocks(struct kv_engine *engine, uint32_t id, uint32_t g, uint32_t from, uint32_t to)
 {
@@ -56,7 +56,7 @@ static void register_full_blocks(struct kv_engine *engine, uint32_t id, uint32_t
 	}
 }
 
-/* --- growing ----------------------------------------------------------------------------------------------------- */
+/* --- growing ------------------------------------------------------------------------------------------------------ */
 
 /* Gives up the blocks that fell out of their window: all their tokens are older than computed - W + 1. */
 static void trim_windows(struct kv_engine *engine, uint32_t id)
@@ -132,7 +132,7 @@ static void generated(struct kv_engine *engine, uint32_t id, uint32_t tokens)
 	}
 }
 
-/* --- admission --------------------------------------------------------------------------------------------------- */
+/* --- admission ---------------------------------------------------------------------------------------------------- */
 
 static void lookup(struct kv_engine *engine, uint32_t id, struct kv_fit *fit)
 {
@@ -197,13 +197,15 @@ static uint64_t unregistered(struct kv_engine *engine, uint32_t id)
 		for (uint32_t h = table->first_hold; h != KV_NONE; h = engine->cache.hold[h].next) {
 			const struct kv_extent *extent = &engine->cache.extent[engine->cache.hold[h].extent];
 
-			KV_ASSERT(engine->cache.hold[h].request == id && extent->lo >= at && extent->hi <= table->blocks,
-			          "hold [%u, %u) in the table of request %" PRIu64, extent->lo, extent->hi, engine->live[id].index);
+			KV_ASSERT(engine->cache.hold[h].request == id && extent->lo >= at &&
+			                  extent->hi <= table->blocks,
+			          "hold [%u, %u) in the table of request %" PRIu64, extent->lo, extent->hi,
+			          engine->live[id].index);
 			at = extent->hi;
 			held += extent->hi - extent->lo;
 		}
-		KV_ASSERT(held == table->held, "request %" PRIu64 " holds %u blocks, counted %u", engine->live[id].index, held,
-		          table->held);
+		KV_ASSERT(held == table->held, "request %" PRIu64 " holds %u blocks, counted %u",
+		          engine->live[id].index, held, table->held);
 		blank -= held;
 	}
 	return blank;

@@ -229,7 +229,8 @@ static void count(struct kv_engine *engine, struct kv_cache_count *count)
 		const struct kv_partial_block *block = &pool->block[b];
 
 		for (uint32_t h = block->first_hold; h != KV_PARTIAL_ROOT; h = pool->hold[h].next)
-			KV_ASSERT(pool->hold[h].block == b, "hold %u of block %u is of block %u", h, b, pool->hold[h].block);
+			KV_ASSERT(pool->hold[h].block == b, "hold %u of block %u is of block %u", h, b,
+			          pool->hold[h].block);
 		count->held += block->first_hold != KV_PARTIAL_ROOT;
 		count->cached += block->first_hold == KV_PARTIAL_ROOT && block->stored;
 	}

@@ -94,7 +94,8 @@ static struct holders *holders_of(struct tree *tree, uint32_t node)
 	size_t old = tree->holders_capacity;
 
 	if (node >= old) {
-		tree->holders = kv_grow(tree->holders, &tree->holders_capacity, tree->radix.used, sizeof *tree->holders);
+		tree->holders = kv_grow(tree->holders, &tree->holders_capacity, tree->radix.used,
+		                        sizeof *tree->holders);
 		for (size_t i = old; i < tree->holders_capacity; i++)
 			tree->holders[i] = (struct holders){KV_NONE, KV_NONE};
 	}
@@ -324,7 +325,8 @@ static void look_up(struct kv_engine *engine, uint32_t id, struct kv_fit *fit)
 	const struct kv_live *live = &engine->live[id];
 	uint32_t page = engine->config->block_size;
 	bool swapped = live->swapped_tokens > 0;
-	struct kv_token_key key = key_of(engine, live, swapped ? live->swapped_tokens : live->prompt + live->generated - 1);
+	struct kv_token_key key = key_of(engine, live,
+	                                 swapped ? live->swapped_tokens : live->prompt + live->generated - 1);
 	uint64_t unlocked;
 
 	fit->hit_tokens = (uint32_t)kv_radix_peek(&tree->radix, &key, &unlocked);
@@ -397,7 +399,8 @@ static void count(struct kv_engine *engine, struct kv_cache_count *count)
 		uint32_t locks = 0;
 
 		for (uint32_t h = holders_of(tree, n)->first; h != KV_NONE; h = tree->hold[h].next) {
-			KV_ASSERT(tree->hold[h].node == n, "hold %u of node %u is of node %u", h, n, tree->hold[h].node);
+			KV_ASSERT(tree->hold[h].node == n, "hold %u of node %u is of node %u", h, n,
+			          tree->hold[h].node);
 			locks++;
 		}
 		KV_ASSERT(locks == tree->radix.node[n].locks, "%u holders of node %u, %u locks", locks, n,

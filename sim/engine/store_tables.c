@@ -62,7 +62,8 @@ uint64_t kv_tables_missing(struct kv_engine *engine, uint32_t id, uint32_t token
 	uint64_t missing = 0;
 
 	for (uint32_t g = 0; g < engine->config->groups; g++)
-		missing += kv_sub_floor(kv_tables_blocks_for(engine, tokens), kv_table_of(&engine->cache, id, g)->blocks);
+		missing += kv_sub_floor(kv_tables_blocks_for(engine, tokens),
+		                        kv_table_of(&engine->cache, id, g)->blocks);
 	return missing;
 }
 

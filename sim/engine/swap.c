@@ -74,6 +74,6 @@ void kv_swap_check(const struct kv_engine *engine)
 		blocks += host_blocks(engine, live->swapped_tokens);
 	}
 	KV_ASSERT(requests == state->requests && blocks == state->blocks,
-	          "%" PRIu64 " requests swapped out with %" PRIu64 " blocks, counted %" PRIu64 " with %" PRIu64, requests,
-	          blocks, state->requests, state->blocks);
+	          "%" PRIu64 " requests swapped out with %" PRIu64 " blocks, counted %" PRIu64 " with %" PRIu64,
+	          requests, blocks, state->requests, state->blocks);
 }

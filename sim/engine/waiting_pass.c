@@ -29,7 +29,8 @@ static void tell_misses(struct kv_engine *engine, struct kv_live *live, const st
 {
 	struct kv_path path = kv_live_path(live);
 	struct kv_miss miss = {
-		.request = live->index, .request_id = live->id[0] == '\0' ? NULL : live->id, .prompt_tokens = live->prompt,
+		.request = live->index, .request_id = live->id[0] == '\0' ? NULL : live->id,
+		.prompt_tokens = live->prompt,
 		.hit_tokens = fit->hit_tokens
 	};
 
@@ -138,7 +139,7 @@ uint32_t kv_engine_head(struct kv_engine *engine)
 	return id;
 }
 
-/* --- the queue ----------------------------------------------------------------------------------------------------- */
+/* --- the queue ---------------------------------------------------------------------------------------------------- */
 
 /* Beside others in a step of prompts, however little of it is computed now (SGLang's max_prefill_tokens). */
 static bool is_too_long_to_join(const struct kv_engine *engine, uint32_t uncomputed)
@@ -146,8 +147,8 @@ static bool is_too_long_to_join(const struct kv_engine *engine, uint32_t uncompu
 	return !engine->decoding && engine->scheduled_count > 0 && uncomputed >= engine->prefill_left;
 }
 
-/* Admits from the head of the queue until something stops it; says what. *evictable = evictable blocks among the hits of
- * a head that does not fit. */
+/* Admits from the head of the queue until something stops it; says what. *evictable = evictable blocks among the hits
+ * of a head that does not fit. */
 static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *evictable)
 {
 	enum kv_reorder order = engine->config->policy[KV_POLICY_SCHEDULING].policy->hooks.scheduling.reorder;
@@ -183,8 +184,8 @@ static enum kv_waiting_reason admit_waiting(struct kv_engine *engine, uint64_t *
 	return KV_WAIT_BLOCKS;
 }
 
-/* A head that lacks blocks or a slot goes on lacking it while running requests only grow, unless that evicts what it would
- * have hit: then its need, or why it waits, may change. */
+/* A head that lacks blocks or a slot goes on lacking it while running requests only grow, unless that evicts what it
+ * would have hit: then its need, or why it waits, may change. */
 static bool head_is_blocked(const struct kv_engine *engine)
 {
 	return engine->head_blocked && (!engine->head_may_lose || engine->head_evicted == engine->cache.evicted);

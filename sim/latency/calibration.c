@@ -84,7 +84,7 @@ double kv_observation_predict(const struct kv_observation *o, const struct kv_la
 	return seconds;
 }
 
-/* --- the system of equations ------------------------------------------------------------------------------------ */
+/* --- the system of equations -------------------------------------------------------------------------------------- */
 
 struct problem {
 	const struct kv_observation *const *observations;
@@ -221,7 +221,7 @@ static int jacobian(const gsl_vector *x, void *data, gsl_matrix *J)
 	return GSL_SUCCESS;
 }
 
-/* --- solving ---------------------------------------------------------------------------------------------------- */
+/* --- solving ------------------------------------------------------------------------------------------------------ */
 
 static void take_result(const struct problem *p, gsl_multifit_nlinear_workspace *w, struct kv_fit *fit)
 {

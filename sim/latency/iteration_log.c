@@ -22,10 +22,13 @@ static bool parse_line(const char *line, struct iteration *out)
 	unsigned long number;
 	int used = 0;
 
-	if (!text || sscanf(text, "Iteration(%lu): %lu context requests, %lu context tokens, %lu generation requests, %lu "
-	                    "generation tokens, iteration elapsed time: %lf ms%n", &number, &out->context_requests,
-	                    &out->context_tokens, &out->generation_requests, &out->generation_tokens, &out->milliseconds,
-	                    &used) < 6 || used == 0)
+	if (!text ||
+	    sscanf(text,
+	           "Iteration(%lu): %lu context requests, %lu context tokens, %lu generation requests, %lu generation "
+	           "tokens, iteration elapsed time: %lf ms%n",
+	           &number, &out->context_requests, &out->context_tokens, &out->generation_requests,
+	           &out->generation_tokens, &out->milliseconds, &used) < 6 ||
+	    used == 0)
 		return false;
 	end = text + used;
 	usage = strstr(end, "KV cache usage: ");
@@ -64,8 +67,8 @@ static void set_context(const struct iteration *i, const struct kv_log_setting *
 		row->d_ctx = row->d_seq * setting->mean_context;
 	} else {
 		row->d_ctx = row->d_seq;
-		kv_measurement_refuse(row, "nobody says how long its contexts are: give --mean-context N, or the pool of a log "
-		                      "with KV cache usage (--num-gpu-blocks-override N)");
+		kv_measurement_refuse(row, "nobody says how long its contexts are: give --mean-context N, or the pool "
+		                           "of a log with KV cache usage (--num-gpu-blocks-override N)");
 	}
 }
 

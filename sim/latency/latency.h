@@ -75,7 +75,8 @@ struct kv_latency *kv_latency_fixed(kv_time duration);
 struct kv_latency_model {
 	double layers;
 	double hidden;
-	double linear_params;     /* weights of the layers that every token meets: projections, dense FFN, shared experts */
+	double linear_params;     /* weights of the layers that every token meets:
+	                             projections, dense FFN, shared experts */
 	double linear_bytes;      /* what they take in memory */
 	double head_params;       /* vocabulary x hidden: read every step, used once a sequence */
 	double head_bytes;
@@ -85,8 +86,10 @@ struct kv_latency_model {
 	double expert_bytes;
 	double full_pair_flops;   /* one query-key pair: 2 h (d_qk + d_v), summed over the layers without a window */
 	double window_pair_flops; /* the same, over the layers with one */
-	double decode_pair_flops; /* one decode query over one context token, where it is worth charging (MLA); else 0 */
-	double full_kv_bytes;     /* KV of one token on one tensor-parallel rank, summed over all layers without a window */
+	double decode_pair_flops; /* one decode query over one context token,
+	                             where it is worth charging (MLA); else 0 */
+	double full_kv_bytes;     /* KV of one token on one tensor-parallel rank,
+	                             summed over all layers without a window */
 	double window_kv_bytes;
 };
 
@@ -116,7 +119,8 @@ struct kv_latency_constants {
 	double c1p;      /* seconds an all-reduce more in steps with a prefill that no CUDA graph covers */
 	double cs;       /* seconds a sequence */
 	double large_message;  /* bytes from which on an all-reduce takes another, slower path; 0 = none does */
-	bool overlap;    /* the host launches ahead of the device: the overheads hide behind its work, and it behind them */
+	bool overlap;    /* the host launches ahead of the device: the
+	                    overheads hide behind its work, and it behind them */
 };
 
 struct kv_latency_setup {

@@ -70,8 +70,9 @@ int kv_linear_fit(const struct kv_timed_work *rows, size_t count, struct kv_line
 	double solution[KV_LINEAR_FEATURES];
 
 	if (count < KV_LINEAR_ROWS_MIN)
-		return kv_fail(err, KV_EXIT_DATA, "%zu rows for this card, model and number of ranks; a line needs at least %d",
-		               count, KV_LINEAR_ROWS_MIN);
+		return kv_fail(err, KV_EXIT_DATA,
+		               "%zu rows for this card, model and number of ranks; a line needs at least %d", count,
+		               KV_LINEAR_ROWS_MIN);
 	for (;;) {
 		int status = solve(rows, count, used, columns, solution);
 

@@ -119,8 +119,8 @@ static double join(bool overlap, double host, double device)
 
 double kv_roofline_host_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)
 {
-	return c->c0 * t->steps + (c->cl + c->clp * t->prefilling) * t->layers + (c->c1 + c->c1p * t->eager) * t->allreduces +
-	       c->cs * t->sequences;
+	return c->c0 * t->steps + (c->cl + c->clp * t->prefilling) * t->layers +
+	       (c->c1 + c->c1p * t->eager) * t->allreduces + c->cs * t->sequences;
 }
 
 double kv_roofline_device_seconds(const struct kv_roofline_terms *t, const struct kv_latency_constants *c)

@@ -8,7 +8,7 @@
 
 #include "sim/model/weights.h"
 
-/* --- the model -------------------------------------------------------------------------------------------------- */
+/* --- the model ---------------------------------------------------------------------------------------------------- */
 
 static double bytes_of(double params, enum kv_dtype dtype)
 {
@@ -64,7 +64,8 @@ static double mixer_params(const struct kv_model *model, const struct kv_layer *
 	case KV_MIXER_FULL:
 	case KV_MIXER_SLIDING:
 	case KV_MIXER_CHUNKED:
-		return attention_params(model, layer) + (layer->with_state ? recurrent_params(model, KV_MIXER_MAMBA2) : 0.0);
+		return attention_params(model, layer) +
+		       (layer->with_state ? recurrent_params(model, KV_MIXER_MAMBA2) : 0.0);
 	case KV_MIXER_MLA:
 		return latent_params(model, layer);
 	default:
@@ -155,7 +156,7 @@ void kv_latency_model_from(const struct kv_model *model, const struct kv_latency
 	count_bytes(model, out);
 }
 
-/* --- the card --------------------------------------------------------------------------------------------------- */
+/* --- the card ----------------------------------------------------------------------------------------------------- */
 
 /* The unit that matrix products with such weights run on, where the card has it. */
 static enum kv_flops unit_for(enum kv_dtype weights)
@@ -193,9 +194,10 @@ int kv_latency_check_card(const struct kv_hardware *hw, bool linked, struct kv_e
 	}
 	if (*missing == '\0')
 		return 0;
-	return kv_fail(err, KV_EXIT_USAGE, "hardware %s: not known: %s%s, by which step times go; give --hardware FILE that states "
-	               "them (kvsim-size(1), HARDWARE FILES), or --latency fixed:DURATION", hw->name, missing,
-	               kv_hardware_device_memory(hw) ? "" : ", memory");
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "hardware %s: not known: %s%s, by which step times go; give --hardware FILE that states them "
+	               "(kvsim-size(1), HARDWARE FILES), or --latency fixed:DURATION",
+	               hw->name, missing, kv_hardware_device_memory(hw) ? "" : ", memory");
 }
 
 static int fill_rates(const struct kv_hardware *hw, enum kv_flops unit, bool linked, struct kv_latency_rates *out,

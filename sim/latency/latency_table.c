@@ -134,7 +134,8 @@ static double evaluate(const struct kv_latency_table *table, size_t axis, size_t
 	for (size_t i = 0; i < 2 && low + i < count; i++) {
 		const struct node *node = &nodes[low + i];
 
-		value[i] = axis + 1 < KV_TABLE_AXES ? evaluate(table, axis + 1, node->first, node->count, at) : node->seconds;
+		value[i] = axis + 1 < KV_TABLE_AXES ? evaluate(table, axis + 1, node->first, node->count, at) :
+		                                      node->seconds;
 	}
 	if (count == 1)
 		return value[0];

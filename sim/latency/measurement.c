@@ -46,12 +46,13 @@ void kv_measurement_refuse(struct kv_measurement *row, const char *format, ...)
 	row->problem = kv_strdup(text);
 }
 
-/* --- columns ---------------------------------------------------------------------------------------------------- */
+/* --- columns ------------------------------------------------------------------------------------------------------ */
 
 static int find_columns(const struct kv_csv_table *table, struct columns *at, struct kv_error *err)
 {
 	const struct { const char *name; size_t *at; bool required; } wanted[] = {
-		{"gpu", &at->gpu, true}, {"tp", &at->tp, true}, {"model", &at->model, true}, {"time_ms", &at->time_ms, true},
+		{"gpu", &at->gpu, true}, {"tp", &at->tp, true}, {"model", &at->model, true},
+		{"time_ms", &at->time_ms, true},
 		{"p_tok", &at->p_tok, false}, {"p_seq", &at->p_seq, false}, {"p_ctx", &at->p_ctx, false},
 		{"d_seq", &at->d_seq, false}, {"d_ctx", &at->d_ctx, false}, {"phase", &at->phase, false},
 		{"batch", &at->batch, false}, {"tokens", &at->tokens, false}, {"context", &at->context, false},
@@ -61,8 +62,10 @@ static int find_columns(const struct kv_csv_table *table, struct columns *at, st
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
 		*wanted[i].at = kv_csv_table_column(table, wanted[i].name);
 		if (wanted[i].required && *wanted[i].at == KV_NO_COLUMN)
-			return kv_fail(err, KV_EXIT_DATA, "%s:1: column %s is missing; needed: gpu, tp, model, p_tok, p_seq, "
-			               "p_ctx, d_seq, d_ctx, time_ms", table->path, wanted[i].name);
+			return kv_fail(err, KV_EXIT_DATA,
+			               "%s:1: column %s is missing; needed: gpu, tp, model, p_tok, p_seq, p_ctx, "
+			               "d_seq, d_ctx, time_ms",
+			               table->path, wanted[i].name);
 	}
 	return 0;
 }
@@ -79,7 +82,7 @@ static bool has_totals(const struct columns *at)
 	       at->context != KV_NO_COLUMN;
 }
 
-/* --- cells ------------------------------------------------------------------------------------------------------ */
+/* --- cells -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t read_count(const struct reading *r, size_t row, size_t column, struct kv_measurement *m)
 {
@@ -190,7 +193,7 @@ static void check_work(struct kv_measurement *m)
 		kv_measurement_refuse(m, "p_ctx without p_seq");
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static size_t find_configuration(struct kv_measurements *m, const struct kv_configuration *wanted)
 {
@@ -273,8 +276,10 @@ static int read_table(struct reading *r, const struct kv_row_filter *filter, str
 	if (find_columns(r->table, &r->at, err))
 		return -1;
 	if (!has_parts(&r->at) && !has_totals(&r->at))
-		return kv_fail(err, KV_EXIT_DATA, "%s:1: columns p_tok, p_seq, p_ctx, d_seq, d_ctx (or phase, batch, tokens, "
-		               "context) are needed", r->table->path);
+		return kv_fail(err, KV_EXIT_DATA,
+		               "%s:1: columns p_tok, p_seq, p_ctx, d_seq, d_ctx (or phase, batch, tokens, context) "
+		               "are needed",
+		               r->table->path);
 	for (size_t row = 0; row < r->table->rows; row++) {
 		int wanted = kv_csv_table_passes(r->table, row, filter, err);
 
@@ -325,7 +330,7 @@ void kv_measurements_free(struct kv_measurements *measurements)
 	free(measurements);
 }
 
-/* --- what a row asks of the hardware ---------------------------------------------------------------------------- */
+/* --- what a row asks of the hardware ------------------------------------------------------------------------------ */
 
 static uint64_t inside(uint64_t total, uint64_t sequences, uint64_t window)
 {

@@ -26,7 +26,8 @@ const char *kv_phase_name(enum kv_phase phase);
 struct kv_measurement {
 	size_t line;
 	size_t configuration;
-	size_t shape;          /* equal for equal numbers of tokens, sequences and contexts, whatever the configuration */
+	size_t shape;          /* equal for equal numbers of tokens, sequences
+	                          and contexts, whatever the configuration */
 	enum kv_phase phase;
 	/* Static: p_seq sequences of p_tok / p_seq tokens in and out each. A layer: p_tok alone. */
 	uint64_t p_tok, p_seq, p_ctx, d_seq, d_ctx;

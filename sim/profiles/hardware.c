@@ -146,7 +146,8 @@ static int read_members(const struct kv_node *node, const struct member *members
 
 int kv_efficiency_read(const struct kv_node *node, struct kv_efficiency *out, struct kv_error *err)
 {
-	_Static_assert(COUNT(efficiency_members) <= COUNT(overhead_members), "read_members has room for the longer list");
+	_Static_assert(COUNT(efficiency_members) <= COUNT(overhead_members),
+	               "read_members has room for the longer list");
 	return read_members(node, efficiency_members, COUNT(efficiency_members), out, err);
 }
 
@@ -174,7 +175,7 @@ static void assume(struct kv_hardware *hw, const char *format, ...)
 	hw->assumed[hw->assumed_count++] = kv_strdup(text);
 }
 
-/* --- the members of a profile, one reader each ------------------------------------------------------------------ */
+/* --- the members of a profile, one reader each -------------------------------------------------------------------- */
 
 static int read_name(struct kv_hardware *hw, const struct kv_node *node, struct kv_error *err)
 {
@@ -372,7 +373,7 @@ static const struct {
 	{"source", read_source},
 };
 
-/* --- defaults and assumptions ----------------------------------------------------------------------------------- */
+/* --- defaults and assumptions ------------------------------------------------------------------------------------- */
 
 static void assume_efficiencies(struct kv_hardware *hw)
 {
@@ -451,7 +452,7 @@ struct kv_hardware *kv_hardware_parse(const char *text, const char *label, struc
 	return root ? from_tree(root, err) : NULL;
 }
 
-/* --- built-in profiles ------------------------------------------------------------------------------------------ */
+/* --- built-in profiles -------------------------------------------------------------------------------------------- */
 
 static bool same_name(const char *a, const char *b)
 {

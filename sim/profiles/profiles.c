@@ -35,7 +35,8 @@ int kv_preset_find(const char *path, const char **text, struct kv_error *err)
 	*text = kv_profile_text("presets", path + 7);
 	if (*text != NULL)
 		return 1;
-	for (const struct kv_profile *p = kv_profile_next("presets", NULL); p && count < NAMES_MAX; p = kv_profile_next("presets", p))
+	for (const struct kv_profile *p = kv_profile_next("presets", NULL); p && count < NAMES_MAX;
+	     p = kv_profile_next("presets", p))
 		names[count++] = p->name;
 	return kv_fail_unknown(err, KV_EXIT_MISSING, "preset", path + 7, names, count);
 }

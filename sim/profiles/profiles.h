@@ -22,8 +22,8 @@ const struct kv_profile *kv_profile_next(const char *kind, const struct kv_profi
 /* The text of an exact name, or NULL. */
 const char *kv_profile_text(const char *kind, const char *name);
 
-/* "preset:NAME" stands for a scenario that is compiled in, wherever a scenario or a trace is named: 1 = *text is set, 0 = the
- * path has another form, -1 = err filled, which lists the presets. */
+/* "preset:NAME" stands for a scenario that is compiled in, wherever a scenario or a trace is named: 1 = *text is set, 0
+ * = the path has another form, -1 = err filled, which lists the presets. */
 int kv_preset_find(const char *path, const char **text, struct kv_error *err);
 
 #endif
