@@ -27,7 +27,8 @@ struct kv_compared_request {
 struct kv_compared_run {
 	const char *name;
 	char *settings;           /* what differs from the scenario, as text */
-	/* Once kv_compared_run_sort was called: ascending by index, of one that was sent again the last sending alone. */
+	/* Once kv_compared_run_sort was called: ascending by index, of one that was sent again the last sending
+	 * alone. */
 	struct kv_compared_request *request;
 	size_t requests, request_capacity;
 	char **tenant;

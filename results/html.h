@@ -1,4 +1,5 @@
-/* Text, tables and numbers of the HTML pages. Texts are escaped; titles, captions and headers are our own and are not. */
+/* Text, tables and numbers of the HTML pages. Texts are escaped; titles, captions and headers are our own and are
+ * not. */
 #ifndef KV_RESULTS_HTML_H
 #define KV_RESULTS_HTML_H
 
@@ -28,7 +29,8 @@ void kv_html_duration_cell(struct kv_output *out, double ms);
 /* Instead of a number of decimals: the fact is in ms and is shown in the unit that suits it. */
 enum { KV_HTML_AS_DURATION = -1 };
 
-/* A cell with the number of summary.json at `path`, which scripts and tests find by its name; a dash if there is none. */
+/* A cell with the number of summary.json at `path`, which scripts and tests find by its name; a dash if there is
+ * none. */
 void kv_html_fact(struct kv_output *out, const json_t *facts, const char *path, int decimals);
 
 /* Rows of a label and one cell. */

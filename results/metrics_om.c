@@ -46,19 +46,21 @@ static const struct {
 	[INTER_TOKEN] = {"vllm:inter_token_latency_seconds", "Time between tokens", &token_bounds, true},
 	[TIME_PER_TOKEN] = {"vllm:request_time_per_output_token_seconds", "Time per output token of a request",
 	                    &token_bounds, true},
-	[TIME_PER_TOKEN_OLD] = {"vllm:time_per_output_token_seconds", "Time between tokens, as older dashboards call it",
-	                        &token_bounds, true},
+	[TIME_PER_TOKEN_OLD] = {"vllm:time_per_output_token_seconds",
+	                        "Time between tokens, as older dashboards call it", &token_bounds, true},
 	[E2E] = {"vllm:e2e_request_latency_seconds", "End to end latency of a request", &request_bounds, true},
 	[QUEUE] = {"vllm:request_queue_time_seconds", "Time in the waiting queue", &request_bounds, true},
-	[PREFILL] = {"vllm:request_prefill_time_seconds", "Time from admission to the first token", &request_bounds, true},
+	[PREFILL] = {"vllm:request_prefill_time_seconds", "Time from admission to the first token", &request_bounds,
+	             true},
 	[DECODE] = {"vllm:request_decode_time_seconds", "Time from the first to the last token", &request_bounds, true},
-	[INFERENCE] = {"vllm:request_inference_time_seconds", "Time from admission to the last token", &request_bounds, true},
+	[INFERENCE] = {"vllm:request_inference_time_seconds", "Time from admission to the last token", &request_bounds,
+	               true},
 	[PROMPT_TOKENS] = {"vllm:request_prompt_tokens", "Prompt tokens of a request", NULL, false},
 	[GENERATION_TOKENS] = {"vllm:request_generation_tokens", "Generated tokens of a request", NULL, false},
-	[MAX_GENERATION_TOKENS] = {"vllm:request_max_num_generation_tokens", "Most generated tokens of a sequence group", NULL,
-	                           false},
-	[COMPUTED_TOKENS] = {"vllm:request_prefill_kv_computed_tokens", "Prompt tokens that were computed, not hit", NULL,
-	                     false},
+	[MAX_GENERATION_TOKENS] = {"vllm:request_max_num_generation_tokens",
+	                           "Most generated tokens of a sequence group", NULL, false},
+	[COMPUTED_TOKENS] = {"vllm:request_prefill_kv_computed_tokens",
+	                     "Prompt tokens that were computed, not hit", NULL, false},
 	[ITERATION_TOKENS] = {"vllm:iteration_tokens_total", "Tokens of an engine step", &iteration_bounds, false}
 };
 
@@ -395,7 +397,8 @@ static uint64_t counted(const struct writer *w, size_t row, enum counter counter
 	const uint64_t values[COUNTERS] = {
 		[PREEMPTIONS] = levels->preemptions, [QUERIES] = levels->queried_tokens, [HITS] = levels->hit_tokens,
 		[EVICTED] = levels->evicted_blocks, [REFUSED] = levels->refusals, [DROPPED] = levels->drops,
-		[PROMPT] = observed->prompt_tokens, [GENERATED] = observed->output_tokens, [CACHED] = observed->cached_tokens
+		[PROMPT] = observed->prompt_tokens, [GENERATED] = observed->output_tokens,
+		[CACHED] = observed->cached_tokens
 	};
 
 	return values[counter];

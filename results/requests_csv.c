@@ -12,8 +12,8 @@ void kv_requests_csv_header(struct kv_output *out)
 	kv_output_text(out,
 	               "request_id,tenant,status,reason,arrival_s,sent_s,queued_s,admitted_s,first_token_s,finish_s,"
 	               "prompt_tokens,output_tokens,cached_tokens,external_tokens,computed_tokens,recomputed_tokens,"
-	               "preemptions,swaps,preempted_s,swapped_s,retry_wait_s,client_wait_s,retrieval_s,frontend_s,queue_s,"
-	               "prefill_s,ttft_s,tpot_s,e2e_s,block_seconds,miss_reason\n");
+	               "preemptions,swaps,preempted_s,swapped_s,retry_wait_s,client_wait_s,retrieval_s,frontend_s,"
+	               "queue_s,prefill_s,ttft_s,tpot_s,e2e_s,block_seconds,miss_reason\n");
 }
 
 static char *put_word(char *p, const char *word)

@@ -18,8 +18,8 @@
 const char *kv_result_file_name(enum kv_result_file file)
 {
 	static const char *const names[KV_FILES] = {
-		"manifest.json", "summary.json", "requests.csv", "timeline.csv", "events.csv", "report.html", "charts.json",
-		"metrics.om", "chrome-trace.json", "comparison.json", "comparison.html"
+		"manifest.json", "summary.json", "requests.csv", "timeline.csv", "events.csv", "report.html",
+		"charts.json", "metrics.om", "chrome-trace.json", "comparison.json", "comparison.html"
 	};
 
 	return names[file];

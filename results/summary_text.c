@@ -296,8 +296,8 @@ static void write_ttft_parts(struct kv_output *out, const struct kv_summary *sum
 		enum kv_metric metric;
 	} parts[] = {
 		{"Client wait (before sending)", KV_METRIC_CLIENT_WAIT}, {"TTFT = retrieval", KV_METRIC_RETRIEVAL},
-		{"     + front end", KV_METRIC_FRONTEND},               {"     + queue", KV_METRIC_QUEUE},
-		{"     + prefill", KV_METRIC_PREFILL},                  {"       of which preempted", KV_METRIC_PREEMPTED}
+		{"     + front end", KV_METRIC_FRONTEND}, {"     + queue", KV_METRIC_QUEUE},
+		{"     + prefill", KV_METRIC_PREFILL}, {"       of which preempted", KV_METRIC_PREEMPTED}
 	};
 
 	write_title(out, "Where the first token waits (ms)", '-');

@@ -253,6 +253,7 @@ int main(void)
 	tcase_add_test(tc, a_mixture_has_its_shares);
 	tcase_add_loop_test(tc, pairs_are_correlated_as_asked, 0, 4);
 	tcase_add_loop_test(tc, what_is_no_distribution_is_told, 0, (int)(sizeof bad / sizeof *bad));
+	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }

@@ -263,8 +263,10 @@ static int measure_trace(struct kv_arrivals *arrivals, const struct kv_node *nod
 		return kv_node_fail_in(node, err);
 	counts = kv_trace_counts(arrivals->trace);
 	if (counts->last <= counts->first)
-		return kv_node_fail(node, KV_EXIT_USAGE, err, "%s: all arrive at the same time, at no rate that could be "
-		                    "changed; allowed: trace without rate, or another process", arrivals->path);
+		return kv_node_fail(node, KV_EXIT_USAGE, err,
+		                    "%s: all arrive at the same time, at no rate that could be changed; allowed: "
+		                    "trace without rate, or another process",
+		                    arrivals->path);
 	arrivals->stretch =
 		(double)(counts->emitted - 1) / seconds(counts->last - counts->first) / arrivals->state.rate;
 	kv_trace_close(arrivals->trace);

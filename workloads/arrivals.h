@@ -1,5 +1,6 @@
-/* Arrival processes of generated workloads: gaps of a distribution at a rate, or the arrivals of a trace at its recorded
- * times (also of rows that would wait for others), along a curve over time; the schedule of vLLM's benchmark client; and closed loops, which have no times of their own.
+/* Arrival processes of generated workloads: gaps of a distribution at a rate, or the arrivals of a trace at its
+ * recorded times (also of rows that would wait for others), along a curve over time; the schedule of vLLM's benchmark
+ * client; and closed loops, which have no times of their own.
  *
  * Gaps are drawn in the process's own time, in which its rate is constant; the curve maps that to simulated time.
  */

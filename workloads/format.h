@@ -208,8 +208,8 @@ struct kv_format {
 	const char *summary;   /* one line, no full stop */
 	bool folders;          /* a folder of such files, in order of their names, is one trace */
 	const char *rules;     /* unit of time, last block, scope of ids, turns, zeros: sentences for the manual */
-	/* Columns or keys of its first line, ended by NULL, by which users are told what a file that is not detected comes
-	 * near to; NULL where other things tell the format. */
+	/* Columns or keys of its first line, ended by NULL, by which users are told what a file that is not detected
+	 * comes near to; NULL where other things tell the format. */
 	const char *const *keys;
 	bool (*detect)(const struct kv_sniff *sniff);
 	/* params: of params_size bytes, filled through the table; it lives as long as the trace. */
@@ -235,7 +235,7 @@ int kv_format_fail_folder(const char *what, char *const *paths, size_t count, st
 void kv_sniff_init(struct kv_sniff *sniff, const struct kv_input *input);
 void kv_sniff_fini(struct kv_sniff *sniff);
 
-/* --- what readers use of the trace ------------------------------------------------------------------------------- */
+/* --- what readers use of the trace -------------------------------------------------------------------------------- */
 
 struct kv_input *kv_trace_input(struct kv_trace *trace);
 

@@ -414,8 +414,10 @@ static void end_run(struct generator *self, struct run *run)
 
 	run->done = true;
 	if (untimed > 0)
-		kv_trace_note(self->trace, "stream %s: %" PRIu64 " rows of %s follow others and have no time of their own: "
-		              "they are not taken as arrivals", run->stream->name, untimed, path);
+		kv_trace_note(self->trace,
+		              "stream %s: %" PRIu64 " rows of %s follow others and have no time of their own: they "
+		              "are not taken as arrivals",
+		              run->stream->name, untimed, path);
 }
 
 static int find_next(struct generator *self, struct run *run, struct kv_error *err)

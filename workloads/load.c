@@ -127,13 +127,14 @@ static int read_turns(const struct reader *r, const struct kv_node *mapping, con
                       struct kv_load_turns *turns)
 {
 	if (kv_read_draw(mapping, "turns", "1", KV_LOAD_MOST_TURNS, &turns->turns, r->err) != 0 ||
-	    kv_read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", KV_TOKENS_MAX, &turns->message,
+	    kv_read_draw(mapping, "message", "lognormal,mean=300,cv=1.5,min=5,max=100000", KV_TOKENS_MAX,
+	                 &turns->message, r->err) != 0 ||
+	    kv_read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", KV_TOKENS_MAX, &turns->output,
 	                 r->err) != 0 ||
-	       kv_read_draw(mapping, "output", "lognormal,mean=250,cv=1,min=1,max=8000", KV_TOKENS_MAX, &turns->output,
-	                    r->err) != 0 ||
-	          kv_read_draw(mapping, "think", "lognormal,mean=20,cv=1", KV_LOAD_MOST_SECONDS, &turns->think, r->err) != 0 ||
-	          refuse_nothing(r, mapping, "turns", &turns->turns) != 0 ||
-	          refuse_nothing(r, mapping, "message", &turns->message) != 0)
+	    kv_read_draw(mapping, "think", "lognormal,mean=20,cv=1", KV_LOAD_MOST_SECONDS, &turns->think, r->err) !=
+	            0 ||
+	    refuse_nothing(r, mapping, "turns", &turns->turns) != 0 ||
+	    refuse_nothing(r, mapping, "message", &turns->message) != 0)
 		return -1;
 	note_means(r, prefix, "turns", &turns->turns, 1);
 	note_means(r, prefix, "message", &turns->message, 1);
@@ -389,8 +390,8 @@ static int read_limits(const struct reader *r)
 		return -1;
 	if (requests == NULL)
 		return 0;
-	return kv_read_count(kv_node_get(r->node, "requests") != NULL ? r->node : r->root, "requests", 1, UINT64_MAX / 2,
-	                     &stream->requests, r->err);
+	return kv_read_count(kv_node_get(r->node, "requests") != NULL ? r->node : r->root, "requests", 1,
+	                     UINT64_MAX / 2, &stream->requests, r->err);
 }
 
 static int read_arrivals(const struct reader *r)

@@ -114,6 +114,7 @@ const struct kv_policy kv_eviction_priority = {
 	.state_size = sizeof(struct state),
 	.entry_size = sizeof(struct entry),
 	.params = params,
-	.hooks.eviction = {.release = release, .cut = cut, .queues = QUEUES, .queue = queue_of, .due = due, .leaf = leaf,
+	.hooks.eviction = {.release = release, .cut = cut, .queues = QUEUES, .queue = queue_of, .due = due,
+	                   .leaf = leaf,
 	                   .leaf_takes_none = true},
 };

@@ -1,5 +1,5 @@
-/* What reuse could be at most if computed content could be used again wherever it stands: a piece of a prompt counts
- * as found if the same text is in the pool, whatever came before it. Each named part of a prompt is cut into pieces from
+/* What reuse could be at most if computed content could be used again wherever it stands: a piece of a prompt counts as
+ * found if the same text is in the pool, whatever came before it. Each named part of a prompt is cut into pieces from
  * its own beginning. An upper bound where the pool holds all pieces: attention makes what is computed of a piece depend
  * on all before it, so that an engine has to compute part of each piece again (CacheBlend) and gets less than this; no
  * run can have it. */

@@ -55,7 +55,8 @@ static const struct kv_param params[] = {
 	{ "limit", KV_PARAM_UINT, offsetof(struct longest_prefix, limit), 0, 1e9, "128", "requests",
 	  "above so many waiting ones the order is first come, first served" },
 	{ "put_back", KV_PARAM_UINT, offsetof(struct longest_prefix, put_back), 0, 1e9, "32", "tokens",
-	  "who has at most so many cached and shares at least so many with an earlier one waits behind all; 0 = nobody" },
+	  "who has at most so many cached and shares at least so many with an earlier one waits behind all; "
+	  "0 = nobody" },
 	{ 0 }
 };
 

@@ -3,8 +3,8 @@
  * A block is known by its content and all that stands before it under the same adapter and salt: equal blocks of two
  * prompts are one node. Where the trace says block ids (all of one length, the last one perhaps shorter) a node is an
  * id, whole or not; elsewhere, and where a block size is asked for, prompts are cut into blocks of that size and what
- * is left at the end is never stored. Identity is by 64-bit hashes: two of n blocks collide with probability about n^2
- * / 2^65.
+ * is left at the end is never stored. Identity is by 64-bit hashes: two of n blocks collide with probability about
+ * n^2 / 2^65.
  *
  * Where position counts for nothing (anywhere), a node is a piece of content alone, with its own length: prompts are
  * cut into pieces from the beginning of each segment on, and what is left at its end is a piece too.

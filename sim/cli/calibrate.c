@@ -27,12 +27,13 @@ static const struct argp_option options[] = {
 	{.name = "data", .key = OPTION_DATA, .arg = "FILE", 
 	 .doc = "What to fit to: measured steps or static batches (CSV), a vLLM iteration log, or a measured run as in "
 	        "--against"},
-	{.name = "out", .key = OPTION_OUT, .arg = "PROFILE", .doc = "Write the hardware profile with the fitted constants"},
+	{.name = "out", .key = OPTION_OUT, .arg = "PROFILE",
+	 .doc = "Write the hardware profile with the fitted constants"},
 	{.name = "start", .key = OPTION_START, .arg = "PROFILE",
 	 .doc = "Hardware profile whose constants are the starting point and what the data must argue against"},
 	{.name = "kernel-times", .key = OPTION_KERNEL_TIMES,
-	 .doc = "The rows are sums of kernel times, without all-reduces and host gaps: fit like that, then add the engine's "
-	        "time a step; a score leaves it out again"},
+	 .doc = "The rows are sums of kernel times, without all-reduces and host gaps: fit like that, then add the "
+	        "engine's time a step; a score leaves it out again"},
 	{.name = "folds", .key = OPTION_FOLDS, .arg = "N", .doc = "Folds of the cross-validation (10; 0 = none)"},
 	{.name = "leave-out", .key = OPTION_LEAVE_OUT, .arg = "gpu|tp|model",
 	 .doc = "Cross-validate by leaving out one of these at a time instead of shapes"},
@@ -88,7 +89,8 @@ static error_t parse_number(int key, const char *text, struct kv_calibrate_argum
 	struct kv_error err;
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-		if (counts[i].key == key && kv_parse_count(text, counts[i].minimum, counts[i].maximum, counts[i].to, &err))
+		if (counts[i].key == key &&
+		    kv_parse_count(text, counts[i].minimum, counts[i].maximum, counts[i].to, &err))
 			argp_error(state, "--%s: %s", counts[i].name, err.text);
 	if (key == OPTION_FAIL_ABOVE && kv_parse_double(text, 0, 1e6, &a->fail_above, &err))
 		argp_error(state, "--fail-above: %s", err.text);
@@ -169,11 +171,12 @@ int kv_cli_calibrate(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = options, .parser = parse_option,
-		.doc = "Fits the constants of the step-time model to measured steps, or scores a profile against them.\v"
-		       "Columns: gpu, tp, model, p_tok, p_seq, p_ctx (prefill: new tokens, sequences, KV tokens already "
-		       "there), d_seq, d_ctx (decode: sequences, KV tokens read), time_ms; totals over the batch. Static "
-		       "batches: phase e2e_static, batch, tokens, context, time_ms. Matrix products of one layer: phase "
-		       "layer_linear, an empty batch, tokens, context, time_ms.\n\n"
+		.doc = "Fits the constants of the step-time model to measured steps, or scores a profile against "
+		       "them.\v"
+		       "Columns: gpu, tp, model, p_tok, p_seq, p_ctx (prefill: new tokens, sequences, KV tokens "
+		       "already there), d_seq, d_ctx (decode: sequences, KV tokens read), time_ms; totals over the "
+		       "batch. Static batches: phase e2e_static, batch, tokens, context, time_ms. Matrix products of "
+		       "one layer: phase layer_linear, an empty batch, tokens, context, time_ms.\n\n"
 		       "Example: kvsim calibrate --data steps.csv --hardware h100-sxm --out mine.yaml"
 	};
 	struct kv_calibrate_arguments arguments = {.folds = 10, .seed = 1, .fail_above = INFINITY};
@@ -186,7 +189,7 @@ int kv_cli_calibrate(int argc, char **argv)
 	                         : kv_calibrate_against(&arguments);
 }
 
-/* --- what both modes need --------------------------------------------------------------------------------------- */
+/* --- what both modes need ----------------------------------------------------------------------------------------- */
 
 static int kv_dtype_of(const char *text, enum kv_dtype *out, struct kv_error *err)
 {
@@ -194,21 +197,23 @@ static int kv_dtype_of(const char *text, enum kv_dtype *out, struct kv_error *er
 	if (!text || !strcmp(text, "auto"))
 		return 0;
 	if (kv_dtype_parse(text, out))
-		return kv_fail(err, KV_EXIT_USAGE, "--kv-cache-dtype: '%s'; allowed: auto, bfloat16, float16, float32, fp8",
-		               text);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "--kv-cache-dtype: '%s'; allowed: auto, bfloat16, float16, float32, fp8", text);
 	return 0;
 }
 
 static struct kv_measurements *read_log(const struct kv_calibrate_arguments *a, const char *path, struct kv_error *err)
 {
 	struct kv_log_setting setting = {
-		.configuration = {.gpu = (char *)a->hardware, .model = (char *)a->model, .tp = (uint32_t)kv_max(a->tp, 1)},
+		.configuration = {.gpu = (char *)a->hardware, .model = (char *)a->model,
+		                  .tp = (uint32_t)kv_max(a->tp, 1)},
 		.pool_tokens = a->blocks * VLLM_BLOCK, .mean_context = a->mean_context,
 	};
 
 	if (a->model && a->hardware)
 		return kv_iteration_log_read(path, &setting, err);
-	kv_fail(err, KV_EXIT_USAGE, "%s is a log, which names neither model nor card: give --model and --hardware", path);
+	kv_fail(err, KV_EXIT_USAGE, "%s is a log, which names neither model nor card: give --model and --hardware",
+	        path);
 	return NULL;
 }
 

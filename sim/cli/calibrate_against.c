@@ -47,7 +47,7 @@ struct against {
 	size_t finished;
 };
 
-/* --- what the simulation tells ---------------------------------------------------------------------------------- */
+/* --- what the simulation tells ------------------------------------------------------------------------------------ */
 
 static void set_metrics(double *const to[METRICS], size_t index, kv_time arrival, kv_time first, kv_time last,
                         uint32_t tokens)
@@ -81,7 +81,7 @@ static void on_advance(void *self, const struct kv_state *state, kv_time time)
 	a->simulated_most_running = fmax(a->simulated_most_running, (double)state->running);
 }
 
-/* --- the replay ------------------------------------------------------------------------------------------------- */
+/* --- the replay --------------------------------------------------------------------------------------------------- */
 
 static int replay(struct against *a, struct kv_error *err)
 {
@@ -117,7 +117,7 @@ static void take_measured(struct against *a)
 	}
 }
 
-/* --- comparing -------------------------------------------------------------------------------------------------- */
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
 
 struct comparison {
 	double mean[2], quantile[2][QUANTILES];  /* measured, simulated; seconds */
@@ -167,11 +167,12 @@ static void print_text(struct kv_output *out, const struct against *a)
 {
 	const struct kv_deployment *d = &a->deployment;
 
-	kv_output_printf(out, "%zu requests, %s on %s, engine %s, %llu usable blocks of %u tokens, %s\n", a->run->requests,
-	                 d->model->name, d->hardware->name, d->profile->name, (unsigned long long)a->usable_blocks,
-	                 d->config.block_size, a->run->has_content ? "prompts with their content" : "unique prompts");
-	kv_output_printf(out, "%-6s %12s %12s %8s %8s %8s %8s %12s\n", "", "measured ms", "simulated ms", "mean %", "p50 %",
-	                 "p90 %", "p99 %", "per request %");
+	kv_output_printf(out, "%zu requests, %s on %s, engine %s, %llu usable blocks of %u tokens, %s\n",
+	                 a->run->requests, d->model->name, d->hardware->name, d->profile->name,
+	                 (unsigned long long)a->usable_blocks, d->config.block_size,
+	                 a->run->has_content ? "prompts with their content" : "unique prompts");
+	kv_output_printf(out, "%-6s %12s %12s %8s %8s %8s %8s %12s\n", "", "measured ms", "simulated ms", "mean %",
+	                 "p50 %", "p90 %", "p99 %", "per request %");
 	for (enum metric m = 0; m < METRICS; m++) {
 		struct comparison c = compare(a, m);
 
@@ -208,8 +209,8 @@ static void print_json(struct kv_output *out, const struct against *a)
 	json_t *metrics = json_array();
 	json_t *document = json_pack("{sI ss ss ss sI so}", "requests", (json_int_t)a->run->requests, "model",
 	                             a->deployment.model->name, "hardware", a->deployment.hardware->name, "engine",
-	                             a->deployment.profile->name, "usable_blocks", (json_int_t)a->usable_blocks, "metrics",
-	                             metrics);
+	                             a->deployment.profile->name, "usable_blocks", (json_int_t)a->usable_blocks,
+	                             "metrics", metrics);
 	char *text;
 
 	for (enum metric m = 0; m < METRICS; m++)
@@ -246,7 +247,8 @@ static int print(const struct against *a, struct kv_error *err)
 static int execute(struct against *a, struct kv_error *err)
 {
 	a->run = kv_measured_run_load(a->arguments->against, err);
-	if (!a->run || kv_measured_run_deploy(a->run, a->arguments, &a->scenario, &a->deployment, err) || replay(a, err))
+	if (!a->run || kv_measured_run_deploy(a->run, a->arguments, &a->scenario, &a->deployment, err) ||
+	    replay(a, err))
 		return -1;
 	take_measured(a);
 	return print(a, err);

@@ -33,7 +33,7 @@ struct fitting {
 	double *held_out;                     /* predictions of rows by fits that had not seen them; NULL = no folds */
 };
 
-/* --- the start -------------------------------------------------------------------------------------------------- */
+/* --- the start ---------------------------------------------------------------------------------------------------- */
 
 static const char *only_card(const struct kv_measurements *m)
 {
@@ -70,7 +70,7 @@ static void choose_start(struct fitting *f)
 	}
 }
 
-/* --- fitting ---------------------------------------------------------------------------------------------------- */
+/* --- fitting ------------------------------------------------------------------------------------------------------ */
 
 /* In a fit that is reported, an outlier is a row with a problem: it gets its name printed. */
 static void refuse_outliers(struct fitting *f, const bool *set_aside)
@@ -82,7 +82,8 @@ static void refuse_outliers(struct fitting *f, const bool *set_aside)
 
 		if (set_aside[i])
 			kv_measurement_refuse(&f->in.measurements->row[set->row[i]],
-			                      "outlier: %.3g ms is %.2f times what the other rows say (its error is counted all the same)",
+			                      "outlier: %.3g ms is %.2f times what the other rows say (its error is "
+			                      "counted all the same)",
 			                      set->usable[i]->seconds * 1e3, ratio);
 	}
 }
@@ -157,7 +158,7 @@ static int run_fit(struct fitting *f, struct kv_error *err)
 	return status;
 }
 
-/* --- results ---------------------------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------------------------------------ */
 
 static double error_of(const struct fitting *f, size_t usable, bool held_out)
 {
@@ -248,8 +249,9 @@ static void print_scores(struct kv_output *out, const struct fitting *f, bool he
 		struct kv_score s = score_phase(f, p, held_out);
 
 		if (s.rows > 0)
-			kv_output_printf(out, "%-36s %6zu %8.2f %8.2f %8.2f %+8.2f\n", p < KV_PHASES ? kv_phase_name(p) : "all",
-			                 s.rows, 100 * s.mean, 100 * s.median, 100 * s.p90, 100 * s.bias);
+			kv_output_printf(out, "%-36s %6zu %8.2f %8.2f %8.2f %+8.2f\n",
+			                 p < KV_PHASES ? kv_phase_name(p) : "all", s.rows, 100 * s.mean, 100 * s.median,
+			                 100 * s.p90, 100 * s.bias);
 	}
 }
 
@@ -275,9 +277,10 @@ static json_t *scores_json(const struct fitting *f, bool held_out)
 		struct kv_score s = score_phase(f, p, held_out);
 
 		if (s.rows > 0)
-			json_array_append_new(phases, json_pack("{ss sI sf sf sf sf}", "phase", kv_phase_name(p), "rows",
-			                                        (json_int_t)s.rows, "mape", 100 * s.mean, "median_ape",
-			                                        100 * s.median, "p90_ape", 100 * s.p90, "bias", 100 * s.bias));
+			json_array_append_new(phases,
+			                      json_pack("{ss sI sf sf sf sf}", "phase", kv_phase_name(p), "rows",
+			                                (json_int_t)s.rows, "mape", 100 * s.mean, "median_ape",
+			                                100 * s.median, "p90_ape", 100 * s.p90, "bias", 100 * s.bias));
 	}
 	return phases;
 }
@@ -289,12 +292,12 @@ static json_t *constants_json(const struct fitting *f)
 	for (enum kv_constant k = 0; k < KV_CONSTANTS; k++) {
 		double scale = kv_constant_per_second(k);
 
-		json_array_append_new(array, json_pack("{ss sf ss sf sf sb sb}", "name", kv_constant_name(k), "value",
-		                                       kv_constant_get(&f->fit.constants, k) * scale, "unit",
-		                                       kv_constant_unit(k), "standard_error_percent", 100 * f->fit.log_sd[k],
-		                                       "start", kv_constant_get(&f->start, k) * scale, "informed",
-		                                       (int)f->fit.informed[k], "at_bound",
-		                                       (int)f->fit.at_bound[k]));
+		json_array_append_new(array,
+		                      json_pack("{ss sf ss sf sf sb sb}", "name", kv_constant_name(k), "value",
+		                                kv_constant_get(&f->fit.constants, k) * scale, "unit",
+		                                kv_constant_unit(k), "standard_error_percent", 100 * f->fit.log_sd[k],
+		                                "start", kv_constant_get(&f->start, k) * scale, "informed",
+		                                (int)f->fit.informed[k], "at_bound", (int)f->fit.at_bound[k]));
 	}
 	return array;
 }
@@ -309,8 +312,8 @@ static json_t *worst_json(const struct fitting *f)
 		char *text = describe_row(f, worst[i]);
 
 		json_array_append_new(rows, json_pack("{sI ss sf}", "line",
-		                                      (json_int_t)f->in.measurements->row[f->in.set.row[worst[i]]].line, "row",
-		                                      text, "error", 100 * error_of(f, worst[i], false)));
+		                                      (json_int_t)f->in.measurements->row[f->in.set.row[worst[i]]].line,
+		                                      "row", text, "error", 100 * error_of(f, worst[i], false)));
 		free(text);
 	}
 	return rows;
@@ -352,7 +355,7 @@ static int print(const struct fitting *f, struct kv_error *err)
 	return failed;
 }
 
-/* --- a few rows at a time --------------------------------------------------------------------------------------- */
+/* --- a few rows at a time ----------------------------------------------------------------------------------------- */
 
 /* Mean absolute error on the rows that a draw left out. */
 static int draw_once(const struct fitting *f, uint64_t seed, double *mean, struct kv_error *err)
@@ -391,7 +394,8 @@ static int draw_and_tell(const struct fitting *f, struct kv_error *err)
 	int status = 0;
 
 	if (f->arguments->draw >= f->in.set.count)
-		status = kv_fail(err, KV_EXIT_USAGE, "--draw: %zu rows can be used; allowed: less than that", f->in.set.count);
+		status = kv_fail(err, KV_EXIT_USAGE, "--draw: %zu rows can be used; allowed: less than that",
+		                 f->in.set.count);
 	for (uint64_t i = 0; i < DRAWS && status == 0; i++) {
 		status = draw_once(f, f->arguments->seed + i, &mean, err);
 		sum += mean;
@@ -407,7 +411,7 @@ static int draw_and_tell(const struct fitting *f, struct kv_error *err)
 	return status;
 }
 
-/* --- the profile ------------------------------------------------------------------------------------------------ */
+/* --- the profile -------------------------------------------------------------------------------------------------- */
 
 static void describe_error(const struct fitting *f, char *text, size_t size)
 {
@@ -422,7 +426,8 @@ static void describe_error(const struct fitting *f, char *text, size_t size)
 			                         kv_phase_name(p), 100 * s.mean, s.rows);
 	}
 	if (used < size)
-		snprintf(text + used, size - used, " (mean absolute error, %s)", f->held_out ? "cross-validated" : "in sample");
+		snprintf(text + used, size - used, " (mean absolute error, %s)",
+		         f->held_out ? "cross-validated" : "in sample");
 }
 
 static int write_profile(struct fitting *f, struct kv_error *err)

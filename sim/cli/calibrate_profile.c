@@ -89,7 +89,8 @@ static void write_habits(struct kv_output *out, const struct kv_latency_constant
 	char bytes[KV_QUANTITY_MAX];
 
 	if (c->large_message > 0)
-		kv_output_printf(out, ", large_message: %s, el: %.4f", kv_format_bytes((uint64_t)c->large_message, bytes), c->el);
+		kv_output_printf(out, ", large_message: %s, el: %.4f",
+		                 kv_format_bytes((uint64_t)c->large_message, bytes), c->el);
 	if (c->overlap)
 		kv_output_text(out, ", overlap: true");
 }
@@ -102,13 +103,14 @@ static void write_constants(struct kv_output *out, const struct kv_calibrated_pr
 	double cl = p->narrow_products ? engine->cl : c->cl, cl_fp8 = p->narrow_products ? c->cl : engine->cl_fp8;
 
 	kv_output_printf(out, "efficiency: {ec: %.4f, eb: %.4f, ea: %.4f, ea_half: %g, ek: %.4f, km: %.4f, en: %.4f, ",
-	                 p->narrow_products ? e->ec : c->ec, p->narrow_products ? e->eb : c->eb, c->ea, c->ea_half, c->ek,
-	                 c->km, c->en);
+	                 p->narrow_products ? e->ec : c->ec, p->narrow_products ? e->eb : c->eb, c->ea, c->ea_half,
+	                 c->ek, c->km, c->en);
 	kv_output_printf(out, "ec_fp8: %.4f, eb_fp8: %.4f}\n", p->narrow_products ? c->ec : e->ec_fp8,
 	                 p->narrow_products ? c->eb : e->eb_fp8);
-	kv_output_printf(out, "overheads: {c0: %.4fms, cl: %.3fus, cl_fp8: %.3fus, clp: %.3fus, c1: %.3fus, c1p: %.3fus, "
-	                 "cs: %.3fus", c->c0 * 1e3, cl * 1e6, cl_fp8 * 1e6, c->clp * 1e6, c->c1 * 1e6, c->c1p * 1e6,
-	                 c->cs * 1e6);
+	kv_output_printf(out,
+	                 "overheads: {c0: %.4fms, cl: %.3fus, cl_fp8: %.3fus, clp: %.3fus, c1: %.3fus, c1p: %.3fus, "
+	                 "cs: %.3fus",
+	                 c->c0 * 1e3, cl * 1e6, cl_fp8 * 1e6, c->clp * 1e6, c->c1 * 1e6, c->c1p * 1e6, c->cs * 1e6);
 	write_habits(out, c);
 	kv_output_text(out, "}\n");
 }
@@ -118,7 +120,8 @@ static void write_region(struct kv_output *out, const struct kv_calibrated_profi
 	const struct kv_validated *v = &p->region;
 
 	kv_output_printf(out, "validated:\n  sequences: %llu\n  step_tokens: %llu\n  sequence_context: %llu\n"
-	                 "  tensor_parallel: %u\n", (unsigned long long)v->sequences, (unsigned long long)v->step_tokens,
+	                 "  tensor_parallel: %u\n",
+	                 (unsigned long long)v->sequences, (unsigned long long)v->step_tokens,
 	                 (unsigned long long)v->sequence_context, v->tensor_parallel);
 	write_quoted(out, "  weights", p->narrow_products ? "narrow" : "wide");
 	write_quoted(out, "  error", p->error);
@@ -128,8 +131,8 @@ static void write_all(struct kv_output *out, const struct kv_calibrated_profile 
 {
 	char source[1024];
 
-	kv_output_text(out, "# Fitted by kvsim calibrate. The overheads are those of the engine that was measured: they "
-	                    "take the place of\n# an engine profile's.\n");
+	kv_output_text(out, "# Fitted by kvsim calibrate. The overheads are those of the engine that was measured: "
+	                    "they take the place of\n# an engine profile's.\n");
 	write_quoted(out, "name", p->card->name);
 	write_aliases(out, p->card);
 	write_memory(out, p->card);

@@ -14,7 +14,8 @@ struct kv_calibrated_profile {
 	const struct kv_hardware *card;        /* name, memory and rates; constants that were not fitted */
 	const struct kv_engine_profile *engine;
 	struct kv_latency_constants constants;
-	bool narrow_products;                  /* the rows' matrix products ran on narrow types: ec_fp8, eb_fp8, cl_fp8 */
+	bool narrow_products;                  /* the rows' matrix products ran on
+	                                          narrow types: ec_fp8, eb_fp8, cl_fp8 */
 	struct kv_validated region;            /* of the rows; its texts are not read */
 	const char *error;                     /* what a cross-validation found */
 	const char *data;                      /* name of the file of measurements */

@@ -17,8 +17,8 @@ json_t *kv_calibrate_refused_json(const struct kv_measurements *m)
 
 	for (size_t i = 0; i < m->rows; i++)
 		if (m->row[i].problem)
-			json_array_append_new(refused, json_pack("{sI ss}", "line", (json_int_t)m->row[i].line, "reason",
-			                                         m->row[i].problem));
+			json_array_append_new(refused, json_pack("{sI ss}", "line", (json_int_t)m->row[i].line,
+			                                         "reason", m->row[i].problem));
 	return refused;
 }
 

@@ -26,7 +26,7 @@
 /* Requests at once for the maximum throughput: enough that filling and draining the batch hardly count. */
 #define THROUGHPUT_ROUNDS 6u
 
-/* --- a synthetic load ------------------------------------------------------------------------------------------- */
+/* --- a synthetic load --------------------------------------------------------------------------------------------- */
 
 struct load {
 	struct kv_source source;
@@ -54,7 +54,8 @@ static int next_request(struct kv_source *source, struct kv_request *out, struct
 		return 0;
 	load->segment = (struct kv_segment){.length = draw_length(load, load->prompt), .kind = KV_STREAM_PRIVATE};
 	*out = (struct kv_request){.index = load->next++, .deadline = KV_TIME_NONE, .prompt = &load->segment,
-	                           .prompt_segments = 1, .prompt_tokens = load->segment.length, .tenant = "", .salt = "",
+	                           .prompt_segments = 1, .prompt_tokens = load->segment.length, .tenant = "",
+	                           .salt = "",
 	                           .adapter = ""};
 	out->output_tokens = out->max_tokens = draw_length(load, load->output);
 	return 1;
@@ -65,7 +66,7 @@ static void close_load(struct kv_source *source)
 	(void)source;
 }
 
-/* --- one row ---------------------------------------------------------------------------------------------------- */
+/* --- one row ------------------------------------------------------------------------------------------------------ */
 
 struct sums {
 	double ttft, tpot, output;   /* seconds, seconds, tokens */
@@ -100,8 +101,8 @@ static int run_load(const struct kv_deployment *deployment, struct load *load, s
 	if (kv_simulate(&deployment->config, &load->source, &sink, &options, &outcome, err))
 		return -1;
 	if (sums->requests < load->requests)
-		return kv_fail(err, KV_EXIT_DATA, "only %llu of %llu requests finish", (unsigned long long)sums->requests,
-		               (unsigned long long)load->requests);
+		return kv_fail(err, KV_EXIT_DATA, "only %llu of %llu requests finish",
+		               (unsigned long long)sums->requests, (unsigned long long)load->requests);
 	return 0;
 }
 
@@ -176,7 +177,8 @@ static int check_memory(const char *hardware, struct kv_error *err)
 	uint64_t memory = card ? kv_hardware_device_memory(card) : 0;
 
 	if (card && memory == 0)
-		kv_fail(err, KV_EXIT_DATA, "the memory of %s is not known: give --hardware FILE with a profile that states it",
+		kv_fail(err, KV_EXIT_DATA,
+		        "the memory of %s is not known: give --hardware FILE with a profile that states it",
 		        card->name);
 	kv_hardware_free(card);
 	return memory > 0 ? 0 : -1;
@@ -193,8 +195,8 @@ static int describe(const struct served *s, const struct question *q, struct kv_
 	return set(scenario, "model", q->model, err) || set(scenario, "hardware", hardware, err) ||
 	               set(scenario, "engine.profile", q->engine, err) ||
 	               (*quantization && set(scenario, "engine.quantization", quantization, err)) ||
-	               set(scenario, "engine.kv_cache_dtype", first_given(s->arguments->kv_cache_dtype, q->kv_cache_dtype),
-	                   err) ||
+	               set(scenario, "engine.kv_cache_dtype",
+	                   first_given(s->arguments->kv_cache_dtype, q->kv_cache_dtype), err) ||
 	               set_count(scenario, "engine.tensor_parallel_size", q->tp, err) ||
 	               set_count(scenario, "engine.pipeline_parallel_size", q->pp, err) ||
 	               set_count(scenario, "engine.max_model_len", (uint64_t)q->prompt + q->output, err) ||
@@ -226,7 +228,7 @@ static size_t configuration_of(struct served *s, const struct question *q)
 	return s->report.configurations++;
 }
 
-/* --- closed loops ----------------------------------------------------------------------------------------------- */
+/* --- closed loops ------------------------------------------------------------------------------------------------- */
 
 static const char *engine_for(const struct served *s, const char *backend)
 {
@@ -306,7 +308,7 @@ static int score_closed_loop(struct served *s, struct kv_error *err)
 	return status;
 }
 
-/* --- maximum throughput ----------------------------------------------------------------------------------------- */
+/* --- maximum throughput ------------------------------------------------------------------------------------------- */
 
 static int read_throughput(const struct served *s, struct question *q, struct kv_error *err)
 {
@@ -327,7 +329,8 @@ static int read_throughput(const struct served *s, struct question *q, struct kv
 static uint64_t enough_requests(const struct kv_deployment *deployment, const struct question *q)
 {
 	uint64_t tokens = deployment->config.usable_blocks * deployment->config.block_size;
-	uint64_t at_once = kv_min(kv_max(tokens / ((uint64_t)q->prompt + q->output), 1), deployment->config.max_num_seqs);
+	uint64_t at_once = kv_min(kv_max(tokens / ((uint64_t)q->prompt + q->output), 1),
+	                          deployment->config.max_num_seqs);
 
 	return THROUGHPUT_ROUNDS * at_once;
 }
@@ -346,7 +349,9 @@ static int score_throughput(struct served *s, struct kv_error *err)
 	kv_scenario_init(&scenario);
 	status = deploy(s, &q, &scenario, &deployment, err);
 	if (status == 0) {
-		struct load load = {.prompt = q.prompt, .output = q.output, .requests = enough_requests(&deployment, &q)};
+		struct load load = {.prompt = q.prompt,
+		                    .output = q.output,
+		                    .requests = enough_requests(&deployment, &q)};
 
 		status = run_load(&deployment, &load, &sums, err);
 	}
@@ -358,7 +363,7 @@ static int score_throughput(struct served *s, struct kv_error *err)
 	return status;
 }
 
-/* --- the file --------------------------------------------------------------------------------------------------- */
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
 static bool has_column(const struct kv_csv_table *table, const char *name)
 {

@@ -49,8 +49,8 @@ static int set_engine(const struct setting *s, struct kv_error *err)
 	char text[64];
 
 	if (!blocks)
-		return kv_fail(err, KV_EXIT_USAGE, "%s does not say how many blocks it had: give --num-gpu-blocks-override N",
-		               run->prefix);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "%s does not say how many blocks it had: give --num-gpu-blocks-override N", run->prefix);
 	return set(s, "engine.profile", engine_of(s, text), err) ||
 	               set_count(s, "engine.tensor_parallel_size", a->tp ? a->tp : run->tensor_parallel, err) ||
 	               set_count(s, "engine.max_num_seqs", run->max_num_seqs, err) ||
@@ -59,7 +59,8 @@ static int set_engine(const struct setting *s, struct kv_error *err)
 	               set_count(s, "engine.block_size", run->block_size, err) ||
 	               set_count(s, "engine.num_gpu_blocks_override", blocks, err) ||
 	               set(s, "engine.quantization", a->quantization, err) ||
-	               set(s, "engine.kv_cache_dtype", a->kv_cache_dtype ? a->kv_cache_dtype : run->kv_cache_dtype, err) ||
+	               set(s, "engine.kv_cache_dtype",
+	                   a->kv_cache_dtype ? a->kv_cache_dtype : run->kv_cache_dtype, err) ||
 	               (run->prefix_caching >= 0 &&
 	                set(s, "engine.enable_prefix_caching", run->prefix_caching ? "true" : "false", err))
 	               ? -1 : 0;

@@ -28,7 +28,7 @@ static char *joined(const char *a, const char *b)
 	return text;
 }
 
-/* --- JSON lines ------------------------------------------------------------------------------------------------- */
+/* --- JSON lines --------------------------------------------------------------------------------------------------- */
 
 /* Calls take for each line, until it fails. */
 static int read_lines(const char *path, int (*take)(void *self, const json_t *line, struct kv_error *err), void *self,
@@ -79,7 +79,7 @@ static int tokens_of(const json_t *object, const char *key, uint32_t *out, struc
 	return 0;
 }
 
-/* --- requests --------------------------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 /* Seconds on two clocks: arrivals in wall time, the rest in the engine's own. */
 struct stamps {
@@ -106,10 +106,12 @@ static int take_request(void *self, const json_t *line, struct kv_error *err)
 	    tokens_of(line, "output_toks", &request.output_tokens, err) ||
 	    number_of(line, "arrival_time", &s.arrival, err) || number_of(line, "queued_ts", &s.queued, err) ||
 	    number_of(line, "scheduled_ts", &s.scheduled, err) ||
-	    number_of(line, "first_token_ts", &s.first_token, err) || number_of(line, "last_token_ts", &s.last_token, err))
+	    number_of(line, "first_token_ts", &s.first_token, err) ||
+	    number_of(line, "last_token_ts", &s.last_token, err))
 		return -1;
 	if (!(s.queued <= s.scheduled && s.scheduled <= s.first_token && s.first_token <= s.last_token))
-		return kv_fail(err, KV_EXIT_DATA, "queued_ts, scheduled_ts, first_token_ts and last_token_ts are not in order");
+		return kv_fail(err, KV_EXIT_DATA,
+		               "queued_ts, scheduled_ts, first_token_ts and last_token_ts are not in order");
 	request.id = kv_strdup(id);
 	run->request = kv_grow(run->request, &r->request_capacity, run->requests + 1, sizeof request);
 	r->stamps = kv_grow(r->stamps, &r->stamp_capacity, run->requests + 1, sizeof s);
@@ -165,7 +167,7 @@ static int read_requests(struct kv_measured_run *run, struct kv_error *err)
 	return status;
 }
 
-/* --- settings --------------------------------------------------------------------------------------------------- */
+/* --- settings ----------------------------------------------------------------------------------------------------- */
 
 static char *text_of(const json_t *object, const char *key)
 {
@@ -199,7 +201,7 @@ static void take_settings(struct kv_measured_run *run, const json_t *meta)
 	run->prefix_caching = json_is_boolean(caching) ? json_is_true(caching) : -1;
 }
 
-/* --- content ---------------------------------------------------------------------------------------------------- */
+/* --- content ------------------------------------------------------------------------------------------------------ */
 
 static struct kv_measured_request *find(struct kv_measured_run *run, const char *id)
 {
@@ -289,7 +291,7 @@ static int read_meta(struct kv_measured_run *run, struct kv_error *err)
 	return status;
 }
 
-/* --- time series ------------------------------------------------------------------------------------------------ */
+/* --- time series -------------------------------------------------------------------------------------------------- */
 
 static int read_sample(const struct kv_csv_table *table, size_t row, const size_t column[3],
                        struct kv_measured_sample *out, struct kv_error *err)
@@ -331,7 +333,7 @@ static int read_samples(struct kv_measured_run *run, struct kv_error *err)
 	return status;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------- */
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 static char *prefix_of(const char *path)
 {
@@ -403,7 +405,8 @@ static int next_request(struct kv_source *source, struct kv_request *out, struct
 	m = &s->run->request[s->next];
 	*out = (struct kv_request){
 		.index = s->next++, .arrival = m->arrival, .deadline = KV_TIME_NONE, .prompt = m->prompt,
-		.prompt_segments = m->prompt_segments, .prompt_tokens = m->prompt_tokens, .output_tokens = m->output_tokens,
+		.prompt_segments = m->prompt_segments, .prompt_tokens = m->prompt_tokens,
+		.output_tokens = m->output_tokens,
 		.max_tokens = m->output_tokens, .id = m->id, .tenant = "", .salt = "", .adapter = "",
 	};
 	return 1;

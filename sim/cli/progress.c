@@ -101,7 +101,8 @@ struct kv_sink *kv_progress_start(struct kv_progress *progress, struct kv_sink *
 	*progress = (struct kv_progress){
 		.inner = inner, .trace = trace, .start_ns = wall_ns(),
 		.sink = {
-			.self = progress, .advance = advance, .event = inner->event != NULL ? event : NULL, .step = step,
+			.self = progress, .advance = advance, .event = inner->event != NULL ? event : NULL,
+			.step = step,
 			.token_gap = token_gap, .request = request, .miss = inner->miss != NULL ? miss : NULL
 		}
 	};

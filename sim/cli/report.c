@@ -43,15 +43,16 @@ int kv_cli_report(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{ .name = "explain",
 		  .key = OPTION_EXPLAIN,
-		  .doc = "Print what was exhausted, why prompts were not hit and why first tokens came late, each with its evidence "
-		         "and what would change it; write nothing" },
+		  .doc = "Print what was exhausted, why prompts were not hit and why first tokens came late, each "
+		         "with its evidence and what would change it; write nothing" },
 		{ 0 }
 	};
 	const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
 		.args_doc = "DIR",
-		.doc = "Writes report.html of a result folder again, from its summary.json, manifest.json and charts.json."
+		.doc = "Writes report.html of a result folder again, from its summary.json, manifest.json and "
+		       "charts.json."
 	};
 	struct arguments arguments = {0};
 	struct kv_error err;

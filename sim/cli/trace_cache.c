@@ -73,9 +73,9 @@ static const struct argp_option options[] = {
 	{ .name = "prefix",
 	  .key = OPTION_PREFIX,
 	  .arg = "NAME[,param=value]",
-	  .doc = "How prompts are found: block-hash, by whole blocks; radix[,page=N], in a radix tree of pages (default: "
-	         "--block-size, or 1 token) that goes by whole leaves; position-independent[,piece=N]: equal pieces "
-	         "wherever they stand, an upper bound where the pool holds them all (default: block-hash)" },
+	  .doc = "How prompts are found: block-hash, by whole blocks; radix[,page=N], in a radix tree of pages "
+	         "(default: --block-size, or 1 token) that goes by whole leaves; position-independent[,piece=N]: "
+	         "equal pieces wherever they stand, an upper bound where the pool holds them all (default: block-hash)" },
 	{ 0 }
 };
 
@@ -139,11 +139,14 @@ static int read_prefix(struct arguments *a, struct kv_policy_use *prefix, struct
 		               "position-independent, not by %s", prefix->policy->name);
 	size = prefix->policy->hooks.prefix.block_tokens(prefix->state);
 	if (size != 0 && a->block_size != 0 && size != a->block_size)
-		return kv_fail(err, KV_EXIT_USAGE, "--prefix %s: that is the size of a block, and --block-size is %" PRIu64
-		               ": give one of them", a->prefix, a->block_size);
+		return kv_fail(err, KV_EXIT_USAGE,
+		               "--prefix %s: that is the size of a block, and --block-size is %" PRIu64 ": give one of "
+		                                                                                        "them",
+		               a->prefix, a->block_size);
 	if (a->has_unit)
 		return kv_fail(err, KV_EXIT_USAGE, "--unit does not go with --prefix %s: %s", prefix->policy->name,
-		               form == KV_PREFIX_RADIX ? "leaves of its tree go as a whole" : "its pieces have no leaves");
+		               form == KV_PREFIX_RADIX ? "leaves of its tree go as a whole" :
+		                                         "its pieces have no leaves");
 	a->anywhere = form == KV_PREFIX_ANYWHERE;
 	if (a->anywhere)
 		a->block_size = kv_max(size, a->block_size);
@@ -249,9 +252,12 @@ static void print_form(struct kv_output *out, const struct arguments *a, uint64_
 	}
 	kv_trace_file_print_text(out, unit_of(a), "%" PRIu64 ", %" PRIu32 " different", blocks, different);
 	if (a->anywhere) {
-		kv_trace_file_print_text(out, "Equal pieces", "count as hit wherever they stand, which no engine reaches");
-		kv_trace_file_print_text(out, "Upper bound", "in pools of %" PRIu32 " pieces or more, which hold all; in "
-		                         "smaller ones what this eviction keeps, and no bound", different);
+		kv_trace_file_print_text(out, "Equal pieces",
+		                         "count as hit wherever they stand, which no engine reaches");
+		kv_trace_file_print_text(out, "Upper bound",
+		                         "in pools of %" PRIu32 " pieces or more, which hold all; in smaller ones "
+		                         "what this eviction keeps, and no bound",
+		                         different);
 		return;
 	}
 	kv_trace_file_print_text(out, "Unit of eviction", "%s", units[a->unit]);
@@ -395,10 +401,12 @@ int kv_cli_trace_cache(int argc, char **argv)
 		.parser = parse_option,
 		.args_doc = "FILE",
 		.children = children,
-		.doc = "Plays the prompts of a trace one after the other through a pool of blocks, without time, and counts what was "
-		       "hit and evicted: a curve over pool sizes and eviction policies from one reading of the trace.\n\n"
+		.doc = "Plays the prompts of a trace one after the other through a pool of blocks, without time, and "
+		       "counts what was hit and evicted: a curve over pool sizes and eviction policies from one "
+		       "reading of the trace.\n\n"
 		       "  kvsim trace cache trace.jsonl --blocks 1000,5000,20000 --eviction lru --eviction belady\v"
-		       "What requests generate is not stored, unless a later prompt contains it. belady is the offline bound."
+		       "What requests generate is not stored, unless a later prompt contains it. belady is the "
+		       "offline bound."
 	};
 	struct arguments a = {.unit = KV_REPLAY_BLOCK, .prefix = "block-hash"};
 	struct kv_error err;

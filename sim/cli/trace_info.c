@@ -1,8 +1,8 @@
 /* kvsim trace info: the load that a trace offers, its lengths and bursts, and what a cache without end could reuse.
  *
  * Percentiles are nearest ranks, as in descriptions of public traces. Reuse is the longest beginning of a prompt that
- * an earlier prompt under the same adapter and salt, or what it generated where the trace can say so, has in common with
- * it; rows in order of arrival.
+ * an earlier prompt under the same adapter and salt, or what it generated where the trace can say so, has in common
+ * with it; rows in order of arrival.
  */
 #include "config.h"
 

@@ -1,9 +1,9 @@
 /* make bench: what a run costs, as ratios of whole processes measured in turns on the same machine.
  *
- * One JSON object a line: name, what was done, processor seconds of the run and of what it is compared with (the fastest
- * of several turns each; wall time too, which other work on the machine stretches), the ratio of the processor times and
- * its limit, peak memory. Cases that need the public Mooncake trace are named as
- * skipped when the folder given by KVSIM_SHARED does not have it.
+ * One JSON object a line: name, what was done, processor seconds of the run and of what it is compared with (the
+ * fastest of several turns each; wall time too, which other work on the machine stretches), the ratio of the processor
+ * times and its limit, peak memory. Cases that need the public Mooncake trace are named as skipped when the folder
+ * given by KVSIM_SHARED does not have it.
  *
  *	bench [--turns N] [--rows N] [--only NAME] KVSIM
  *	bench --pass-json FILE | --pass-csv FILE     the plain passes that runs are compared with
@@ -42,7 +42,7 @@ struct measured {
 	bool failed;
 };
 
-/* --- plain passes --------------------------------------------------------------------------------------------------- */
+/* --- plain passes ------------------------------------------------------------------------------------------------- */
 
 static int pass_json(const char *path)
 {
@@ -90,7 +90,7 @@ static int pass_csv(const char *path)
 	return 0;
 }
 
-/* --- measuring --------------------------------------------------------------------------------------------------------- */
+/* --- measuring ---------------------------------------------------------------------------------------------------- */
 
 static double seconds_now(void)
 {
@@ -163,9 +163,11 @@ static void compare(const struct settings *settings, const char *name, const cha
 	for (unsigned turn = 0; turn < settings->turns; turn++)
 		for (int i = 0; i < 2; i++)
 			run_once(args[i], &m[i]);
-	line = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "name", name, "work", work, "seconds", m[0].seconds,
-	                 "baseline_seconds", m[1].seconds, "wall_seconds", m[0].wall, "baseline_wall_seconds", m[1].wall, "ratio", m[1].seconds > 0 ? m[0].seconds / m[1].seconds : 0,
-	                 "peak_kib", (int)m[0].peak_kib, "baseline_peak_kib", (int)m[1].peak_kib);
+	line = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "name", name, "work", work, "seconds",
+	                 m[0].seconds, "baseline_seconds", m[1].seconds, "wall_seconds", m[0].wall,
+	                 "baseline_wall_seconds", m[1].wall, "ratio",
+	                 m[1].seconds > 0 ? m[0].seconds / m[1].seconds : 0, "peak_kib", (int)m[0].peak_kib,
+	                 "baseline_peak_kib", (int)m[1].peak_kib);
 	if (limit > 0)
 		json_object_set_new(line, "limit", json_real(limit));
 	if (m[0].failed || m[1].failed)
@@ -176,7 +178,7 @@ static void compare(const struct settings *settings, const char *name, const cha
 	json_decref(line);
 }
 
-/* --- workloads of our own ------------------------------------------------------------------------------------------------ */
+/* --- workloads of our own ----------------------------------------------------------------------------------------- */
 
 /* Lengths like those of the Azure traces at a rate that keeps about 200 requests running with steps of 10 ms. */
 static void write_azure_like(const char *path, unsigned long rows)
@@ -208,7 +210,7 @@ static void write_equal(const char *path, unsigned long rows, unsigned long prom
 	fclose(file);
 }
 
-/* --- cases --------------------------------------------------------------------------------------------------------------- */
+/* --- cases -------------------------------------------------------------------------------------------------------- */
 
 static void bench_mooncake(const struct settings *settings)
 {
@@ -233,10 +235,14 @@ static void bench_mooncake(const struct settings *settings)
 	         "--block-size 512 --num-gpu-blocks-override 2651");
 	compare(settings, "block_16_beside_512", "the same bytes in blocks of 16 and of 512 tokens", run, other, 1.3);
 	snprintf(run, sizeof run, base, settings->kvsim, trace, settings->folder, "--num-gpu-blocks-override 292462");
-	snprintf(other, sizeof other, base, settings->kvsim, trace, settings->folder, "--num-gpu-blocks-override 5849251");
-	compare(settings, "pool_5_beside_100_percent", "a pool of 5 % and of 100 % of the trace's content", run, other, 2);
-	snprintf(run, sizeof run, "%s run --trace %s --model gpt-oss-120b --hardware h100-sxm -tp 8 --write summary --force "
-	         "--quiet --out %s/out", settings->kvsim, trace, settings->folder);
+	snprintf(other, sizeof other, base, settings->kvsim, trace, settings->folder,
+	         "--num-gpu-blocks-override 5849251");
+	compare(settings, "pool_5_beside_100_percent", "a pool of 5 % and of 100 % of the trace's content", run, other,
+	        2);
+	snprintf(run, sizeof run,
+	         "%s run --trace %s --model gpt-oss-120b --hardware h100-sxm -tp 8 --write summary --force --quiet "
+	         "--out %s/out",
+	         settings->kvsim, trace, settings->folder);
 	snprintf(other, sizeof other, base, settings->kvsim, trace, settings->folder, "");
 	compare(settings, "window_beside_full", "a model with sliding windows beside one without", run, other, 3);
 }
@@ -245,8 +251,8 @@ static void bench_lengths(const struct settings *settings)
 {
 	char small[PATH_SIZE + 16], large[PATH_SIZE + 16], run[2048], other[2048];
 	const char *base = "%s run --trace %s --model llama-3.1-8b --latency fixed:10ms --max-model-len 1100000 "
-	                   "--max-num-batched-tokens 1100000 --num-gpu-blocks-override 20000000 --write summary --force "
-	                   "--quiet --out %s/out";
+	                   "--max-num-batched-tokens 1100000 --num-gpu-blocks-override 20000000 --write summary "
+	                   "--force --quiet --out %s/out";
 
 	snprintf(small, sizeof small, "%s/small.csv", settings->folder);
 	snprintf(large, sizeof large, "%s/large.csv", settings->folder);
@@ -274,12 +280,13 @@ static void bench_rows(const struct settings *settings)
 	compare(settings, "rows_read", "reading and checking them, beside the same pass", other, pass, 4);
 	compare(settings, "rows_summary", work, run, pass, 12);
 	snprintf(other, sizeof other, base, settings->kvsim, tenth, "summary", settings->folder);
-	compare(settings, "rows_beside_a_tenth", "compare peak_kib: memory does not follow the rows (at most 1.2)", run, other, 0);
+	compare(settings, "rows_beside_a_tenth", "compare peak_kib: memory does not follow the rows (at most 1.2)", run,
+	        other, 0);
 	snprintf(run, sizeof run, base, settings->kvsim, trace, "summary,requests", settings->folder);
 	compare(settings, "rows_requests", "the same with requests.csv", run, pass, 30);
 }
 
-/* --- command line ---------------------------------------------------------------------------------------------------------- */
+/* --- command line ------------------------------------------------------------------------------------------------- */
 
 enum { OPTION_PASS_JSON = 256, OPTION_PASS_CSV, OPTION_ONLY, OPTION_ROWS, OPTION_TURNS };
 
@@ -304,7 +311,8 @@ static void bench_all(struct settings *settings)
 	const char *temporary = getenv("TMPDIR");
 	char clean[PATH_SIZE + 16];
 
-	snprintf(settings->folder, sizeof settings->folder, "%s/kvsim-bench-XXXXXX", temporary == NULL ? "/tmp" : temporary);
+	snprintf(settings->folder, sizeof settings->folder, "%s/kvsim-bench-XXXXXX",
+	         temporary == NULL ? "/tmp" : temporary);
 	if (mkdtemp(settings->folder) == NULL) {
 		perror(settings->folder);
 		exit(74);

@@ -1,5 +1,5 @@
-/* The oracle's memory: blocks with ids, contents compared token by token, and an order of eviction that is searched from
- * end to end whenever a block is wanted. */
+/* The oracle's memory: blocks with ids, contents compared token by token, and an order of eviction that is searched
+ * from end to end whenever a block is wanted. */
 #ifndef KV_TESTS_ORACLE_CACHE_H
 #define KV_TESTS_ORACLE_CACHE_H
 
@@ -53,7 +53,8 @@ struct oracle_block {
 	bool released;                    /* since it was registered */
 	struct kv_rank rank;
 	uint32_t queue;
-	uint64_t release;                 /* number of the release call that freed it; 0 = unused, or blank at the head */
+	uint64_t release;                 /* number of the release call that freed
+	                                     it; 0 = unused, or blank at the head */
 };
 
 struct oracle_cache {
