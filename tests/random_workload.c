@@ -68,9 +68,11 @@ static void set_random_policy(struct plan *plan, enum kv_policy_kind kind)
 static void set_eviction_parameters(struct plan *plan)
 {
 	static const char *const tuned[] = {
-		"slru,uses=3", "s3-fifo,small=0.3,promote=1", "s3-fifo,small=0.02,ghosts=0.2", "s3-fifo,small=0.5,ghosts=4,promote=3",
+		"slru,uses=3", "s3-fifo,small=0.3,promote=1", "s3-fifo,small=0.02,ghosts=0.2",
+		"s3-fifo,small=0.5,ghosts=4,promote=3",
 		"ttl,ttl=20us", "ttl,ttl=1ms", "ttl,ttl=3s", "ttl,ttl=40s",
-		"priority,head_tokens=13,head=90,decode=10", "priority,head_tokens=40,head=10,prompt=80,decode=50,prompt_duration=5s",
+		"priority,head_tokens=13,head=90,decode=10",
+		"priority,head_tokens=40,head=10,prompt=80,decode=50,prompt_duration=5s",
 		"priority,prompt=20,prompt_duration=2ms,decode=70,decode_duration=30us",
 		"priority,head_tokens=64,head=100,head_duration=20s,prompt=35,decode=35,decode_duration=7s",
 		"cost-aware,double_at=10", "cost-aware,double_at=100", "tail-optimised,threshold=30,turn=8",
@@ -101,9 +103,11 @@ static void choose_admission(struct plan *plan)
 {
 	static const char *const texts[] = {
 		"queue-limit,requests=2", "queue-limit,requests=5,tokens=200,gate=greedy", "rate-limit,rate=100,burst=3",
-		"rate-limit,rate=2000,burst=90,count=tokens,per=all,gate=no-evict", "deadline,margin=0.5", "deadline,margin=3",
+		"rate-limit,rate=2000,burst=90,count=tokens,per=all,gate=no-evict", "deadline,margin=0.5",
+		"deadline,margin=3",
 		"static-batch,size=3", "growth-ratio,steps=20", "growth-ratio,initial=0.3,clip=8,retraction_steps=2",
-		"reserve-fraction,learn=1", "reserve-fraction,learn=3,fraction=1.5", "growth-ratio,conservativeness=2,steps=7"
+		"reserve-fraction,learn=1", "reserve-fraction,learn=3,fraction=1.5",
+		"growth-ratio,conservativeness=2,steps=7"
 	};
 
 	if (chance(plan, 60))
@@ -136,7 +140,8 @@ static void choose_radix(struct plan *plan)
 
 	test_workload_set_policy(plan->workload, KV_POLICY_ALLOCATION, "paged");
 	test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, "radix");
-	test_workload_set_policy(plan->workload, KV_POLICY_EVICTION, orders[between(plan, 0, sizeof orders / sizeof *orders - 1)]);
+	test_workload_set_policy(plan->workload, KV_POLICY_EVICTION,
+	                         orders[between(plan, 0, sizeof orders / sizeof *orders - 1)]);
 }
 
 /* Blocks that may be found in part go from the leaves of their tree by age. */
@@ -148,7 +153,8 @@ static void choose_partial_block(struct plan *plan)
 	};
 
 	test_workload_set_policy(plan->workload, KV_POLICY_ALLOCATION, "paged");
-	test_workload_set_policy(plan->workload, KV_POLICY_PREFIX, texts[between(plan, 0, sizeof texts / sizeof *texts - 1)]);
+	test_workload_set_policy(plan->workload, KV_POLICY_PREFIX,
+	                         texts[between(plan, 0, sizeof texts / sizeof *texts - 1)]);
 	test_workload_set_policy(plan->workload, KV_POLICY_EVICTION, "lru");
 }
 

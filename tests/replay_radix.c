@@ -129,7 +129,8 @@ static const char *play(struct tree *tree, json_t *op, uint64_t *result)
 		return "existing";
 	}
 	if (strcmp(kind, "evict") == 0) {
-		*result = tree->is_oracle ? oracle_radix_evict(&tree->oracle, tokens) : kv_radix_evict(&tree->radix, tokens);
+		*result = tree->is_oracle ? oracle_radix_evict(&tree->oracle, tokens) :
+		                            kv_radix_evict(&tree->radix, tokens);
 		return "evicted";
 	}
 	KV_ASSERT(strcmp(kind, "unlock") == 0, "unknown operation %s", kind);

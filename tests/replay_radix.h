@@ -6,7 +6,8 @@
 
 #include <jansson.h>
 
-/* Each plays a record's "ops" and compares what every operation returns and the totals after it; prints the first difference. */
+/* Each plays a record's "ops" and compares what every operation returns and the totals after it; prints the first
+ * difference. */
 bool replay_radix_production(json_t *record);
 bool replay_radix_oracle(json_t *record);
 

@@ -1,5 +1,5 @@
-/* Replays workloads that a real engine decided on, and compares every decision: step traces, admissions with their hits,
- * totals. Idle steps, which the simulated engine sleeps through, are put in here. */
+/* Replays workloads that a real engine decided on, and compares every decision: step traces, admissions with their
+ * hits, totals. Idle steps, which the simulated engine sleeps through, are put in here. */
 #include "config.h"
 
 #include <argp.h>

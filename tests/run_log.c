@@ -35,7 +35,8 @@ static void on_event(void *self, const struct kv_event *event)
 	                                      request == NULL || !equal_text(request->id, event->request_id))
 		log->wrong_strings = true;
 	memset(copy, 0, sizeof *copy);
-	*copy = (struct logged_event){event->time, event->step, event->kind, event->request, event->tokens, event->blocks, ""};
+	*copy = (struct logged_event){event->time,   event->step,   event->kind, event->request,
+	                              event->tokens, event->blocks, ""};
 	snprintf(copy->detail, sizeof copy->detail, "%s", event->detail);
 }
 
@@ -129,8 +130,9 @@ static void event_text(const void *item, char *text, size_t size)
 {
 	const struct logged_event *e = item;
 
-	snprintf(text, size, "t=%lld step=%llu %s request=%llu tokens=%llu blocks=%llu %s", (long long)e->time, u(e->step),
-	         kv_event_name((enum kv_event_kind)e->kind), u(e->request), u(e->tokens), u(e->blocks), e->detail);
+	snprintf(text, size, "t=%lld step=%llu %s request=%llu tokens=%llu blocks=%llu %s", (long long)e->time,
+	         u(e->step), kv_event_name((enum kv_event_kind)e->kind), u(e->request), u(e->tokens), u(e->blocks),
+	         e->detail);
 }
 
 void run_log_print_events(const struct run_log *log)
@@ -149,9 +151,9 @@ static void step_text(const void *item, char *text, size_t size)
 
 	snprintf(text, size,
 	         "step %llu %lld..%lld scheduled=%llu prefill=%llu output=%llu pinned=%llu cached=%llu evicted=%llu "
-	         "running=%llu", u(s->number), (long long)s->start, (long long)s->end, u(s->scheduled_tokens),
-	         u(s->prefill_tokens), u(s->output_tokens), u(s->pinned_blocks), u(s->cached_blocks), u(s->evicted_blocks),
-	         u(s->running));
+	         "running=%llu",
+	         u(s->number), (long long)s->start, (long long)s->end, u(s->scheduled_tokens), u(s->prefill_tokens),
+	         u(s->output_tokens), u(s->pinned_blocks), u(s->cached_blocks), u(s->evicted_blocks), u(s->running));
 }
 
 static void state_text(const void *item, char *text, size_t size)
@@ -160,10 +162,11 @@ static void state_text(const void *item, char *text, size_t size)
 	const struct kv_state *s = &l->state;
 
 	snprintf(text, size,
-	         "%lld..%lld pinned=%llu cached=%llu free=%llu filled=%llu waste=%llu running=%llu waiting(blocks=%llu "
-	         "slots=%llu budget=%llu line=%llu client=%llu) in_flight=%llu arrivals=%llu finishes=%llu refusals=%llu "
-	         "preemptions=%llu steps=%llu prefill=%llu decode=%llu evicted=%llu queried=%llu hit=%llu again=%llu/%llu "
-	         "swapped=%llu/%llu out=%llu/%llu in=%llu/%llu host_full=%llu found=%llu lost=%llu copying=%llu",
+	         "%lld..%lld pinned=%llu cached=%llu free=%llu filled=%llu waste=%llu running=%llu "
+	         "waiting(blocks=%llu slots=%llu budget=%llu line=%llu client=%llu) in_flight=%llu arrivals=%llu "
+	         "finishes=%llu refusals=%llu preemptions=%llu steps=%llu prefill=%llu decode=%llu evicted=%llu "
+	         "queried=%llu hit=%llu again=%llu/%llu swapped=%llu/%llu out=%llu/%llu in=%llu/%llu host_full=%llu "
+	         "found=%llu lost=%llu copying=%llu",
 	         (long long)l->from, (long long)l->until, u(s->pinned_blocks), u(s->cached_blocks), u(s->free_blocks),
 	         u(s->filled_slots), u(s->waste_slots), u(s->running), u(s->waiting[0]), u(s->waiting[1]),
 	         u(s->waiting[2]), u(s->waiting[3]), u(s->waiting[4]), u(s->in_flight), u(s->arrivals), u(s->finishes),
@@ -187,11 +190,10 @@ static void record_text(const void *item, char *text, size_t size)
 	const struct kv_request_record *r = item;
 
 	snprintf(text, size,
-	         "request %llu %s/%s arrival=%lld sent=%lld queued=%lld admitted=%lld first=%lld finish=%lld retrieval=%lld "
-	         "frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld "
-	         "preempted=%lld (before first %lld, swapped %lld) "
-	         "prompt=%u output=%u cached=%u external=%llu "
-	         "computed=%llu recomputed=%llu preemptions=%u swaps=%u block_ns=%llu:%llu", u(r->index),
+	         "request %llu %s/%s arrival=%lld sent=%lld queued=%lld admitted=%lld first=%lld finish=%lld "
+	         "retrieval=%lld frontend=%lld waited for blocks=%lld slots=%lld tokens=%lld own=%lld preempted=%lld "
+	         "(before first %lld, swapped %lld) prompt=%u output=%u cached=%u external=%llu computed=%llu "
+	         "recomputed=%llu preemptions=%u swaps=%u block_ns=%llu:%llu", u(r->index),
 	         kv_status_name(r->status), r->status == KV_FINISHED || r->status == KV_REFUSED || r->reason != 0 ?
 	         kv_reason_name(r->reason) : "", (long long)r->arrival, (long long)r->sent, (long long)r->queued,
 	         (long long)r->admitted, (long long)r->first_token, (long long)r->finish, (long long)r->retrieval,
@@ -232,14 +234,15 @@ static void item_text(struct sequence s, size_t i, to_text text, char *out, size
 		snprintf(out, size, "nothing more");
 }
 
-static bool equal_sequences(const char *what, struct sequence a, struct sequence b, to_text text, char *out, size_t size)
+static bool equal_sequences(const char *what, struct sequence a, struct sequence b, to_text text, char *out,
+                            size_t size)
 {
 	size_t i = 0;
 	char x[1024], y[1024];
 
 	while (i < a.count && i < b.count &&
-	       equal_items((const char *)a.items + i * a.item_size, (const char *)b.items + i * b.item_size, a.item_size,
-	                   text))
+	       equal_items((const char *)a.items + i * a.item_size, (const char *)b.items + i * b.item_size,
+	                   a.item_size, text))
 		i++;
 	if (i == a.count && i == b.count)
 		return true;
@@ -255,8 +258,9 @@ static bool equal_outcomes(const struct kv_run_outcome *a, const struct kv_run_o
 {
 	char x[1024], y[1024];
 
-	if (a->end != b->end || a->stalled != b->stalled || a->livelocked != b->livelocked || a->partial != b->partial ||
-	    a->unfinished != b->unfinished || a->stalled_needs_blocks != b->stalled_needs_blocks ||
+	if (a->end != b->end || a->stalled != b->stalled || a->livelocked != b->livelocked ||
+	    a->partial != b->partial || a->unfinished != b->unfinished ||
+	    a->stalled_needs_blocks != b->stalled_needs_blocks ||
 	    (a->stalled && a->stalled_request != b->stalled_request)) {
 		snprintf(text, size,
 		         "outcome:\n#   end=%lld stalled=%d livelocked=%d unfinished=%llu request=%llu needs=%llu"
@@ -316,10 +320,12 @@ static bool check_swapped(const struct run_log *log, char *text, size_t size)
 	for (size_t i = 0; i < log->record_count; i++)
 		told += (kv_integral)log->records[i].swapped;
 	for (size_t i = 0; i < log->state_count; i++)
-		swapped += (kv_integral)(log->states[i].until - log->states[i].from) * log->states[i].state.swap.requests;
+		swapped += (kv_integral)(log->states[i].until - log->states[i].from) *
+		           log->states[i].state.swap.requests;
 	if (told == swapped)
 		return true;
-	snprintf(text, size, "request nanoseconds: %llu told, %llu swapped out", u((uint64_t)told), u((uint64_t)swapped));
+	snprintf(text, size, "request nanoseconds: %llu told, %llu swapped out", u((uint64_t)told),
+	         u((uint64_t)swapped));
 	return false;
 }
 
@@ -351,7 +357,8 @@ static bool check_states(const struct run_log *log, char *text, size_t size)
 		if (s->pinned_blocks + s->cached_blocks + s->free_blocks != config->usable_blocks ||
 		    s->filled_slots + s->waste_slots > s->pinned_blocks * config->block_size ||
 		    s->swap.blocks > config->swap.blocks ||
-		    s->swap.blocks_out != s->swap.blocks_in + s->swap.blocks_found + s->swap.blocks_lost + s->swap.blocks ||
+		    s->swap.blocks_out !=
+		            s->swap.blocks_in + s->swap.blocks_found + s->swap.blocks_lost + s->swap.blocks ||
 		    s->running > config->max_num_seqs) {
 			state_text(&log->states[i], text, size);
 			return false;

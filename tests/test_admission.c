@@ -1,4 +1,5 @@
-/* Admission policies by their hooks: SGLang's arithmetic (scenarios G10 to G20), doors, what is learnt from the past. */
+/* Admission policies by their hooks: SGLang's arithmetic (scenarios G10 to G20), doors, what is learnt from the
+ * past. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -218,7 +219,8 @@ START_TEST(what_is_late_at_the_pace_so_far_is_refused)
 {
 	struct kv_policy_use chosen = use("deadline"), easy = use("deadline,margin=0.5");
 	struct kv_arrival_view view = {
-		.request = { .known_tokens = 200, .deadline = 10 * KV_SECOND }, .now = 9 * KV_SECOND, .waiting_tokens = 300,
+		.request = { .known_tokens = 200, .deadline = 10 * KV_SECOND }, .now = 9 * KV_SECOND,
+		.waiting_tokens = 300,
 		.prefill_tokens = 1000, .busy = 2 * KV_SECOND
 	};
 

@@ -11,7 +11,7 @@
 #include "tests/support.h"
 #include "workloads/trace.h"
 
-/* --- workloads of block ids --------------------------------------------------------------------------------------------- */
+/* --- workloads of block ids --------------------------------------------------------------------------------------- */
 
 #define PROMPTS_MAX 64
 #define BLOCKS_MAX 8
@@ -77,7 +77,7 @@ static void parse_ids(struct ids *ids, const char *text)
 	}
 }
 
-/* --- small cases by hand -------------------------------------------------------------------------------------------------- */
+/* --- small cases by hand ------------------------------------------------------------------------------------------ */
 
 static const struct {
 	const char *eviction;
@@ -145,7 +145,7 @@ START_TEST(small_cases_by_hand)
 }
 END_TEST
 
-/* --- any workload ------------------------------------------------------------------------------------------------------------ */
+/* --- any workload ------------------------------------------------------------------------------------------------- */
 
 /* Prompts that branch off each other: id = 1 + path in base 3, so that an id has one parent. */
 static void random_ids(struct ids *ids, gsl_rng *rng, size_t prompts, uint32_t depth)
@@ -162,17 +162,19 @@ static void random_ids(struct ids *ids, gsl_rng *rng, size_t prompts, uint32_t d
 	}
 }
 
-static void check_bookkeeping(const struct kv_block_trace *trace, const struct kv_replay_result *result, uint64_t blocks,
-                              const char *policy)
+static void check_bookkeeping(const struct kv_block_trace *trace, const struct kv_replay_result *result,
+                              uint64_t blocks, const char *policy)
 {
 	const struct kv_replay_sums *sums = &result->whole;
 	uint64_t gone = sums->evicted_blocks + sums->expired_blocks;
 
 	ck_assert_uint_eq(sums->prompts, trace->prompts);
 	ck_assert_msg(result->resident_blocks <= blocks, "%s holds too much", policy);
-	ck_assert_msg(sums->hit_blocks + gone + result->resident_blocks <= sums->blocks, "%s: more gone than came", policy);
+	ck_assert_msg(sums->hit_blocks + gone + result->resident_blocks <= sums->blocks, "%s: more gone than came",
+	              policy);
 	if (blocks >= trace->nodes && sums->expired_blocks == 0)
-		ck_assert_msg(sums->hit_blocks + trace->nodes == sums->blocks && gone == 0, "%s in an unbounded pool", policy);
+		ck_assert_msg(sums->hit_blocks + trace->nodes == sums->blocks && gone == 0, "%s in an unbounded pool",
+		              policy);
 }
 
 START_TEST(no_policy_has_more_hits_than_belady)
@@ -192,11 +194,12 @@ START_TEST(no_policy_has_more_hits_than_belady)
 			ck_assert_uint_eq(play(&trace, "belady", KV_REPLAY_BLOCK, blocks).whole.hit_blocks, best);
 			for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
 				for (int unit = 0; (*p)->kind == KV_POLICY_EVICTION && unit < 2; unit++) {
-					struct kv_replay_result result = play(&trace, (*p)->name, (enum kv_replay_unit)unit, blocks);
+					struct kv_replay_result result = play(&trace, (*p)->name,
+					                                      (enum kv_replay_unit)unit, blocks);
 
 					check_bookkeeping(&trace, &result, blocks, (*p)->name);
-					ck_assert_msg(result.whole.hit_blocks <= best, "%s, seed %lu, %lu blocks", (*p)->name, seed,
-					              (unsigned long)blocks);
+					ck_assert_msg(result.whole.hit_blocks <= best, "%s, seed %lu, %lu blocks",
+					              (*p)->name, seed, (unsigned long)blocks);
 				}
 		}
 		kv_block_trace_fini(&trace);
@@ -205,8 +208,8 @@ START_TEST(no_policy_has_more_hits_than_belady)
 }
 END_TEST
 
-/* The most hits that any choice can have from prompt `at` on with this set of ids stored: which blocks of the prompt and of the
- * pool stay is tried out. */
+/* The most hits that any choice can have from prompt `at` on with this set of ids stored: which blocks of the prompt
+ * and of the pool stay is tried out. */
 static uint64_t brute_force(const struct ids *ids, size_t at, uint64_t stored, unsigned capacity)
 {
 	uint64_t candidates = stored;
@@ -280,7 +283,7 @@ START_TEST(a_larger_pool_never_hurts_lru)
 }
 END_TEST
 
-/* --- pieces that are found anywhere --------------------------------------------------------------------------------- */
+/* --- pieces that are found anywhere ------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *eviction;
@@ -343,9 +346,10 @@ START_TEST(found_anywhere_no_policy_has_more_hits_than_belady_nor_fewer_than_as_
 			ck_assert_uint_ge(best, play(&prefixes, "belady", KV_REPLAY_BLOCK, blocks).whole.hit_blocks);
 			for (const struct kv_policy *const *p = kv_policy_registry; *p != NULL; p++)
 				if ((*p)->kind == KV_POLICY_EVICTION)
-					ck_assert_msg(play(&pieces, (*p)->name, KV_REPLAY_BLOCK, blocks).whole.hit_blocks
-					              <= best, "%s, seed %lu, %lu blocks", (*p)->name, seed,
-					              (unsigned long)blocks);
+					ck_assert_msg(
+						play(&pieces, (*p)->name, KV_REPLAY_BLOCK, blocks).whole.hit_blocks <=
+							best,
+						"%s, seed %lu, %lu blocks", (*p)->name, seed, (unsigned long)blocks);
 		}
 		kv_block_trace_fini(&pieces);
 		kv_block_trace_fini(&prefixes);
@@ -354,7 +358,7 @@ START_TEST(found_anywhere_no_policy_has_more_hits_than_belady_nor_fewer_than_as_
 }
 END_TEST
 
-/* --- content -------------------------------------------------------------------------------------------------------------- */
+/* --- content ------------------------------------------------------------------------------------------------------ */
 
 static void read_file(struct kv_block_trace *trace, struct kv_trace *file, uint32_t block_size, bool anywhere)
 {
@@ -418,7 +422,7 @@ START_TEST(content_is_compared_from_the_beginning)
 }
 END_TEST
 
-/* --- a real trace: hit tokens of the second half (traces.md 6) ------------------------------------------------------------- */
+/* --- a real trace: hit tokens of the second half (traces.md 6) ---------------------------------------------------- */
 
 static const struct {
 	uint64_t blocks, fifo, lru, optimum;
@@ -466,7 +470,8 @@ START_TEST(mooncake_conversation)
 
 		ck_assert_uint_eq(lru.second_half.tokens, 67915607);
 		ck_assert_uint_eq(lru.second_half.hit_tokens, golden[i].lru);
-		ck_assert_uint_eq(play(&trace, "fifo", KV_REPLAY_BLOCK, golden[i].blocks).second_half.hit_tokens, golden[i].fifo);
+		ck_assert_uint_eq(play(&trace, "fifo", KV_REPLAY_BLOCK, golden[i].blocks).second_half.hit_tokens,
+		                  golden[i].fifo);
 		ck_assert_uint_eq(play(&trace, "belady", KV_REPLAY_LEAF, golden[i].blocks).second_half.hit_tokens,
 		                  golden[i].optimum);
 	}
@@ -520,7 +525,8 @@ int main(void)
 	tcase_add_test(tc, belady_is_the_optimum_by_brute_force);
 	tcase_add_test(tc, a_larger_pool_never_hurts_lru);
 	tcase_add_loop_test(tc, content_is_compared_from_the_beginning, 0, sizeof contents / sizeof *contents);
-	tcase_add_loop_test(tc, pieces_are_found_wherever_they_stand, 0, sizeof anywhere_cases / sizeof *anywhere_cases);
+	tcase_add_loop_test(tc, pieces_are_found_wherever_they_stand, 0,
+	                    sizeof anywhere_cases / sizeof *anywhere_cases);
 	tcase_add_test(tc, found_anywhere_no_policy_has_more_hits_than_belady_nor_fewer_than_as_prefixes);
 	tcase_add_test(tc, ragpulse_chunks_seen_before);
 	tcase_add_test(tc, mooncake_conversation);

@@ -109,7 +109,8 @@ START_TEST(constants_that_made_the_times_are_found)
 	ck_assert_msg(kv_calibrate(d->seen, d->count, &start, &fit, NULL, &err) == 0, "%s", err.text);
 	ck_assert(fit.converged);
 	for (size_t i = 0; i < d->count; i++)
-		ck_assert_double_eq_tol(kv_observation_predict(d->seen[i], &fit.constants) / d->seen[i]->seconds, 1, .02);
+		ck_assert_double_eq_tol(kv_observation_predict(d->seen[i], &fit.constants) / d->seen[i]->seconds, 1,
+		                        .02);
 	ck_assert_double_eq_tol(fit.constants.ec, truth.ec, .01);
 	ck_assert_double_eq_tol(fit.constants.eb, truth.eb, .03);
 	ck_assert_double_eq_tol(fit.constants.ek, truth.ek, .03);
@@ -131,7 +132,8 @@ START_TEST(so_are_those_of_an_engine_that_launches_ahead)
 	ck_assert(fit.constants.overlap);
 	ck_assert_double_eq(fit.constants.large_message, 16 << 20);
 	for (size_t i = 0; i < d->count; i++)
-		ck_assert_double_eq_tol(kv_observation_predict(d->seen[i], &fit.constants) / d->seen[i]->seconds, 1, .02);
+		ck_assert_double_eq_tol(kv_observation_predict(d->seen[i], &fit.constants) / d->seen[i]->seconds, 1,
+		                        .02);
 	ck_assert_double_eq_tol(fit.constants.ec, eager_truth.ec, .01);
 	ck_assert_double_eq_tol(fit.constants.en, eager_truth.en, .03);
 	ck_assert_double_eq_tol(fit.constants.en * fit.constants.el, eager_truth.en * eager_truth.el, .003);
@@ -207,7 +209,8 @@ START_TEST(wrong_rows_are_set_aside_and_do_not_move_the_fit)
 	ck_assert_uint_eq(outliers, 2);
 	ck_assert(set_aside[3] && set_aside[40]);
 	for (size_t k = 0; k < KV_CONSTANTS; k++)
-		ck_assert_double_eq_tol(kv_constant_get(&fit.constants, k) / kv_constant_get(&clean.constants, k), 1, .08);
+		ck_assert_double_eq_tol(kv_constant_get(&fit.constants, k) / kv_constant_get(&clean.constants, k), 1,
+		                        .08);
 	free(d);
 }
 END_TEST
@@ -228,8 +231,9 @@ START_TEST(a_weight_of_two_counts_like_the_row_twice)
 	ck_assert_int_eq(kv_calibrate(once->seen, once->count, &start, &weighted, NULL, &err), 0);
 	ck_assert_int_eq(kv_calibrate(twice->seen, twice->count, &start, &repeated, NULL, &err), 0);
 	for (size_t k = 0; k < KV_CONSTANTS; k++)
-		ck_assert_double_eq_tol(kv_constant_get(&weighted.constants, k) / kv_constant_get(&repeated.constants, k), 1,
-		                        1e-4);
+		ck_assert_double_eq_tol(kv_constant_get(&weighted.constants, k) /
+		                                kv_constant_get(&repeated.constants, k),
+		                        1, 1e-4);
 	free(once);
 	free(twice);
 }

@@ -67,7 +67,8 @@ static double number(size_t i, const char *key)
 START_TEST(a_step_is_a_row_with_its_length_and_a_count_of_blocks)
 {
 	const struct kv_step step = {
-		.number = 7, .start = 1500000, .end = 4000000, .scheduled_tokens = 9, .prefill_tokens = 8, .pinned_blocks = 3
+		.number = 7, .start = 1500000, .end = 4000000, .scheduled_tokens = 9, .prefill_tokens = 8,
+		.pinned_blocks = 3
 	};
 
 	kv_chrome_trace_step(&trace, &step);

@@ -59,13 +59,14 @@ START_TEST(the_interval_of_a_mean_has_the_width_of_theory)
 }
 END_TEST
 
-/* --- whole comparisons ---------------------------------------------------------------------------------------------- */
+/* --- whole comparisons -------------------------------------------------------------------------------------------- */
 
 static void add(struct kv_compared_run *run, uint64_t index, double ttft_ms, uint32_t prompt, uint32_t cached,
                 const char *tenant)
 {
 	struct kv_request_record record = {
-		.index = index, .tenant = tenant, .status = ttft_ms < 0 ? KV_REFUSED : KV_FINISHED, .arrival = 0, .sent = 0,
+		.index = index, .tenant = tenant, .status = ttft_ms < 0 ? KV_REFUSED : KV_FINISHED, .arrival = 0,
+		.sent = 0,
 		.queued = 0, .admitted = 0, .first_token = (kv_time)(ttft_ms * 1e6),
 		.finish = (kv_time)(ttft_ms * 1e6) + 10000000, .prompt_tokens = prompt, .output_tokens = 11,
 		.cached_tokens = cached
@@ -87,7 +88,7 @@ static const struct kv_comparison_row *row(const struct kv_variant_comparison *v
 
 START_TEST(runs_are_paired_by_request_and_only_over_what_both_finished)
 {
-	struct kv_compared_run run[2] = { { .name = "a", .settings = strdup("") }, { .name = "b", .settings = strdup("") } };
+	struct kv_compared_run run[2] = {{.name = "a", .settings = strdup("")}, {.name = "b", .settings = strdup("")}};
 	struct kv_comparison comparison = { .run = run, .runs = 2, .workload = "t.csv", .seed = 3, .replicates = 100 };
 	const struct kv_variant_comparison *variant;
 
@@ -113,7 +114,8 @@ START_TEST(runs_are_paired_by_request_and_only_over_what_both_finished)
 	ck_assert_double_eq(row(variant, "hit_rate_percent")->found.variant, 75);
 	ck_assert_double_eq(row(&comparison.itself, "hit_rate_percent")->found.variant, 12.5);
 	ck_assert_double_eq(row(variant, "turned_away")->found.variant, 1);
-	ck_assert_str_eq(kv_comparison_verdict(&row(variant, "turned_away")->found, -1), "no difference within the interval");
+	ck_assert_str_eq(kv_comparison_verdict(&row(variant, "turned_away")->found, -1), "no difference within the "
+	                                                                                 "interval");
 	/* Lengths 100 and 200, then tenants red (2 requests) and blue (1). */
 	ck_assert_uint_eq(variant->classes, 4);
 	ck_assert_str_eq(variant->class[0].label, "100 to 100 tokens");
@@ -131,7 +133,7 @@ END_TEST
 /* Three sendings of one request are one request, which waited for the last alone. */
 START_TEST(of_a_request_that_was_sent_again_the_last_sending_is_compared)
 {
-	struct kv_compared_run run[2] = { { .name = "a", .settings = strdup("") }, { .name = "b", .settings = strdup("") } };
+	struct kv_compared_run run[2] = {{.name = "a", .settings = strdup("")}, {.name = "b", .settings = strdup("")}};
 	struct kv_comparison comparison = { .run = run, .runs = 2, .workload = "t.csv", .seed = 3, .replicates = 100 };
 	const struct kv_variant_comparison *variant;
 

@@ -94,8 +94,8 @@ END_TEST
 
 START_TEST(reserving_the_whole_context_is_told)
 {
-	static const char *const settings = "model=llama-3.1-8b latency.backend=fixed:1ms engine.kv_cache_memory_bytes=40G "
-	                                    "policies.admission=no-evict";
+	static const char *const settings = "model=llama-3.1-8b latency.backend=fixed:1ms "
+	                                    "engine.kv_cache_memory_bytes=40G policies.admission=no-evict";
 	char with_length[256];
 
 	ck_assert_int_eq(build(settings), 0);
@@ -148,9 +148,9 @@ static const struct {
 	  "no hardware: give --hardware NAME (kvsim list hardware), or a step time with "
 	  "--latency fixed:DURATION" },
 	{ "model=llama-3.1-8b engine.profile=vllm", KV_EXIT_USAGE,
-	  "--set engine.profile: unknown engine profile 'vllm': valid "
-	  "are eager-2023, llama.cpp-2026-08, orca-max, orca-oracle, orca-pow2, sglang-2026-07, static-batching, trtllm-2024, "
-	  "trtllm-2026-08, trtllm-guaranteed-no-evict, trtllm-max-utilization, vllm-0.11, vllm-0.19, vllm-0.5, vllm-2026-08" },
+	  "--set engine.profile: unknown engine profile 'vllm': valid are eager-2023, llama.cpp-2026-08, orca-max, "
+	  "orca-oracle, orca-pow2, sglang-2026-07, static-batching, trtllm-2024, trtllm-2026-08, "
+	  "trtllm-guaranteed-no-evict, trtllm-max-utilization, vllm-0.11, vllm-0.19, vllm-0.5, vllm-2026-08" },
 	{ "model=llama-3.1-8b hardware=no/such.yaml", KV_EXIT_MISSING,
 	  "--set hardware: no/such.yaml: No such file or directory" },
 	{ "model=llama-3.1-8b latency.backend=fixed:1ms engine.num_gpu_blocks_override=1", KV_EXIT_USAGE,
@@ -174,28 +174,28 @@ static const struct {
 	  "model's "
 	  "windowed layers do not keep theirs: choose one that takes blocks on demand" },
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix policies.eviction=arc", KV_EXIT_USAGE,
-	  "eviction arc does not go with prefix radix, which evicts whole leaves of its tree: choose one that orders leaves "
-	  "(lru, fifo, lfu, mru, filo, slru, priority)" },
+	  "eviction arc does not go with prefix radix, which evicts whole leaves of its tree: choose one that orders "
+	  "leaves (lru, fifo, lfu, mru, filo, slru, priority)" },
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix policies.eviction=priority,decode=9", KV_EXIT_USAGE,
-	  "eviction priority does not go with prefix radix: its parameters order blocks, and leaves of a tree go by the "
-	  "priority of their requests: leave them out" },
+	  "eviction priority does not go with prefix radix: its parameters order blocks, and leaves of a tree go by "
+	  "the priority of their requests: leave them out" },
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=partial-block policies.eviction=lfu", KV_EXIT_USAGE,
-	  "eviction lfu does not go with prefix partial-block: leaves of its tree go by the priorities that it gives them, "
-	  "then the oldest: choose lru" },
+	  "eviction lfu does not go with prefix partial-block: leaves of its tree go by the priorities that it gives "
+	  "them, then the oldest: choose lru" },
 	{ "model=gemma-3-27b hardware=h200 policies.prefix=partial-block", KV_EXIT_USAGE,
-	  "prefix partial-block does not go with this model: its tree holds whole contexts of one kind of layers: choose "
-	  "block-hash" },
+	  "prefix partial-block does not go with this model: its tree holds whole contexts of one kind of layers: "
+	  "choose block-hash" },
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=partial-block policies.allocation=contiguous-max", KV_EXIT_USAGE,
-	  "allocation contiguous-max does not go with prefix partial-block: a contiguous piece belongs to one request and "
-	  "cannot share blocks with another: add --no-enable-prefix-caching" },
+	  "allocation contiguous-max does not go with prefix partial-block: a contiguous piece belongs to one request "
+	  "and cannot share blocks with another: add --no-enable-prefix-caching" },
 	{ "model=gemma-3-27b hardware=h200 policies.prefix=radix", KV_EXIT_USAGE,
 	  "prefix radix does not go with this model: its tree holds whole contexts of one kind of layers: choose "
 	  "block-hash" },
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix,page=4 engine.block_size=8", KV_EXIT_USAGE,
 	  "prefix radix,page=4: a page is a block, and engine.block_size is given as 8: give one of them" },
 	{ "model=llama-3.1-8b hardware=h100-sxm policies.prefix=radix policies.allocation=contiguous-max", KV_EXIT_USAGE,
-	  "allocation contiguous-max does not go with prefix radix: a contiguous piece belongs to one request and cannot "
-	  "share blocks with another: add --no-enable-prefix-caching" },
+	  "allocation contiguous-max does not go with prefix radix: a contiguous piece belongs to one request and "
+	  "cannot share blocks with another: add --no-enable-prefix-caching" },
 	{ "model=llama-3.1-8b hardware=h100-sxm engine.dtype=fp8", KV_EXIT_USAGE,
 	  "--set engine.dtype: unknown type 'fp8': valid are auto, bfloat16, float16, float32" },
 };

@@ -126,8 +126,9 @@ static void print_workload(const struct test_workload *workload)
 	for (size_t i = 0; i < workload->count; i++) {
 		const struct kv_request *r = &workload->requests[i];
 
-		printf("# %llu id=%s t=%lld retrieval=%lld prompt=%u out=%u max=%d priority=%lld tenant=%s salt=%s adapter=%s "
-		       "nameable=%d:", (unsigned long long)r->index, r->id != NULL ? r->id : "-", (long long)r->arrival,
+		printf("# %llu id=%s t=%lld retrieval=%lld prompt=%u out=%u max=%d priority=%lld tenant=%s salt=%s "
+		       "adapter=%s nameable=%d:",
+		       (unsigned long long)r->index, r->id != NULL ? r->id : "-", (long long)r->arrival,
 		       (long long)r->retrieval, r->prompt_tokens, r->output_tokens, (int)r->max_tokens,
 		       (long long)r->priority, r->tenant, r->salt, r->adapter, r->output_nameable);
 		for (uint32_t s = 0; s < r->prompt_segments; s++)
@@ -231,7 +232,8 @@ static void explain(struct arguments args, uint64_t seed)
 	print_workload(&workload);
 	test_workload_fini(&workload);
 	run_in_child(&args, seed, seed, false);
-	printf("# repeat: test_differential --seeds %llu:%llu --keep ", (unsigned long long)seed, (unsigned long long)seed);
+	printf("# repeat: test_differential --seeds %llu:%llu --keep ", (unsigned long long)seed,
+	       (unsigned long long)seed);
 	for (size_t i = 0; i < args.keep_count; i++)
 		printf("%s%llu", i > 0 ? "," : "", (unsigned long long)args.keep[i]);
 	putchar('\n');
@@ -305,18 +307,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static void print_coverage(void)
 {
 	printf("# %llu workloads, %llu events: %llu requests finished, %llu refused, %llu dropped; workloads with "
-	       "hits %llu, evictions %llu, preemptions %llu (swapped out and in %llu, host memory full %llu, blocks still "
-	       "cached at the return %llu, dropped while out %llu), hits after preemption %llu, stalls %llu, "
-	       "livelocks %llu, last ones given up %llu, cut %llu, a first request that hits what a warm-up left %llu\n",
+	       "hits %llu, evictions %llu, preemptions %llu (swapped out and in %llu, host memory full %llu, blocks "
+	       "still cached at the return %llu, dropped while out %llu), hits after preemption %llu, stalls %llu, "
+	       "livelocks %llu, last ones given up %llu, cut %llu, a first request that hits what a warm-up left "
+	       "%llu\n",
 	       (unsigned long long)coverage->runs, (unsigned long long)coverage->events,
 	       (unsigned long long)coverage->finished, (unsigned long long)coverage->refused,
-	       (unsigned long long)coverage->dropped,
-	       (unsigned long long)coverage->hit, (unsigned long long)coverage->evicted,
-	       (unsigned long long)coverage->preempted, (unsigned long long)coverage->swapped,
-	       (unsigned long long)coverage->host_full, (unsigned long long)coverage->swap_found,
-	       (unsigned long long)coverage->swap_lost, (unsigned long long)coverage->cached_again,
-	       (unsigned long long)coverage->stalled, (unsigned long long)coverage->livelocked,
-	       (unsigned long long)coverage->given_up, (unsigned long long)coverage->cut, (unsigned long long)coverage->warm);
+	       (unsigned long long)coverage->dropped, (unsigned long long)coverage->hit,
+	       (unsigned long long)coverage->evicted, (unsigned long long)coverage->preempted,
+	       (unsigned long long)coverage->swapped, (unsigned long long)coverage->host_full,
+	       (unsigned long long)coverage->swap_found, (unsigned long long)coverage->swap_lost,
+	       (unsigned long long)coverage->cached_again, (unsigned long long)coverage->stalled,
+	       (unsigned long long)coverage->livelocked, (unsigned long long)coverage->given_up,
+	       (unsigned long long)coverage->cut, (unsigned long long)coverage->warm);
 }
 
 static void print_seeds(const struct arguments *args)
@@ -367,7 +370,7 @@ int main(int argc, char **argv)
 	}
 	failed = run_all(&args);
 	print_coverage();
-	printf("%sok 1 - production and oracle agree on seeds %llu to %llu (%u differ)\n1..1\n", failed > 0 ? "not " : "",
-	       (unsigned long long)args.first, (unsigned long long)args.last, failed);
+	printf("%sok 1 - production and oracle agree on seeds %llu to %llu (%u differ)\n1..1\n",
+	       failed > 0 ? "not " : "", (unsigned long long)args.first, (unsigned long long)args.last, failed);
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

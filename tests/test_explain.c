@@ -14,7 +14,8 @@ static json_t *facts;
 static void set_up(void)
 {
 	facts = json_pack("{s {s {s f s f s f} s i s i s i s f s f s []}}", "kvsim", "queue_waits_for", "blocks", 0.5,
-	                  "sequence_slots", 0.0, "token_budget", 0.4, "max_num_seqs", 256, "max_num_batched_tokens", 2048,
+	                  "sequence_slots", 0.0,
+	                  "token_budget", 0.4, "max_num_seqs", 256, "max_num_batched_tokens", 2048,
 	                  "usable_blocks", 100, "simulated_s", 950.0, "last_arrival_s", 100.0, "ttft_bands");
 	ck_assert_ptr_nonnull(facts);
 }
@@ -92,19 +93,24 @@ START_TEST(the_heaviest_class_by_request_is_named_beside_the_largest)
 {
 	const json_t *evidence;
 
-	set_fact("length_classes", json_pack("[oo]", crowd("1k to 2k", 90, 540, 900), crowd("8k to 16k", 10, 460, 100)));
+	set_fact("length_classes",
+	         json_pack("[oo]", crowd("1k to 2k", 90, 540, 900), crowd("8k to 16k", 10, 460, 100)));
 	evidence = kv_facts_at(finding(0), "evidence");
-	ck_assert_int_eq(lines_with(evidence, "Most went to prompts of 1k to 2k: 54 % of all block-seconds and 90 % of all prompt "
-	                            "tokens that had to be computed, with 90 % of the requests."), 1);
-	ck_assert_int_eq(lines_with(evidence, "among prompts of 8k to 16k: 4.6 times the block-seconds of the mean request; 10 % of the "
-	                            "requests, 46 % of all block-seconds."), 1);
+	ck_assert_int_eq(lines_with(evidence, "Most went to prompts of 1k to 2k: 54 % of all block-seconds and 90 % "
+	                                      "of all prompt tokens that had to be computed, with 90 % of the "
+	                                      "requests."),
+	                 1);
+	ck_assert_int_eq(lines_with(evidence, "among prompts of 8k to 16k: 4.6 times the block-seconds of the mean "
+	                                      "request; 10 % of the requests, 46 % of all block-seconds."),
+	                 1);
 	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "change"), "prompts of 8k to 16k weigh most each"), 1);
 }
 END_TEST
 
 START_TEST(different_takers_of_two_things_have_a_line_each)
 {
-	set_fact("length_classes", json_pack("[oo]", crowd("1k to 2k", 50, 600, 100), crowd("8k to 16k", 50, 400, 900)));
+	set_fact("length_classes",
+	         json_pack("[oo]", crowd("1k to 2k", 50, 600, 100), crowd("8k to 16k", 50, 400, 900)));
 	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "evidence"), "Most went to prompts of 1k to 2k: 60 %"), 1);
 	ck_assert_int_eq(lines_with(kv_facts_at(finding(0), "evidence"),
 	                            "Most prompt tokens that had to be computed went to prompts of 8k to 16k: 90 %"), 1);
@@ -125,7 +131,9 @@ START_TEST(evicted_content_is_told_with_the_turnover_of_the_pool)
 {
 	const json_t *evidence = kv_facts_at(evicted_finding(50, 240), "evidence");
 
-	ck_assert_int_eq(lines_with(evidence, "within 50 s of its eviction, half within 4 min; the pool turns over once in 100 s"), 1);
+	ck_assert_int_eq(lines_with(evidence, "within 50 s of its eviction, half within 4 min; the pool turns over "
+	                                      "once in 100 s"),
+	                 1);
 }
 END_TEST
 
@@ -150,7 +158,9 @@ END_TEST
 
 START_TEST(no_cache_is_advised_for_what_was_never_seen)
 {
-	ck_assert_int_eq(lines_with(kv_facts_at(evicted_finding(1, 2), "change"), "never_seen: No cache, however large"), 1);
+	ck_assert_int_eq(lines_with(kv_facts_at(evicted_finding(1, 2), "change"), "never_seen: No cache, however "
+	                                                                          "large"),
+	                 1);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* What a first token waits for: the queue by resource, and a request's own share of the steps of its prefill. Blocks of 16
- * tokens, steps of a second. */
+/* What a first token waits for: the queue by resource, and a request's own share of the steps of its prefill. Blocks of
+ * 16 tokens, steps of a second. */
 #include "config.h"
 
 #include <string.h>
@@ -146,7 +146,8 @@ START_TEST(the_parts_of_the_queue_sum_to_it)
 		workload.config.max_num_batched_tokens = 64;
 		for (int i = 0; i < 60; i++) {
 			arrival += (kv_time)gsl_rng_uniform_int(rng, 3000000000u);
-			ask(arrival, 1 + (uint32_t)gsl_rng_uniform_int(rng, 200), 1 + (uint32_t)gsl_rng_uniform_int(rng, 20));
+			ask(arrival, 1 + (uint32_t)gsl_rng_uniform_int(rng, 200),
+			    1 + (uint32_t)gsl_rng_uniform_int(rng, 20));
 		}
 		run();
 	}

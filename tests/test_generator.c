@@ -235,7 +235,8 @@ START_TEST(the_arrivals_of_a_trace_can_be_taken_at_another_rate)
 }
 END_TEST
 
-/* Of a closed loop the starts of sessions are taken, and later turns where their times are recorded, as the second's. */
+/* Of a closed loop the starts of sessions are taken, and later turns where their times are recorded, as the
+ * second's. */
 START_TEST(the_arrivals_of_a_closed_loop_are_its_recorded_times)
 {
 	FILE *file = fopen("arrivals.tmp", "w");
@@ -250,8 +251,8 @@ START_TEST(the_arrivals_of_a_closed_loop_are_its_recorded_times)
 	ck_assert_int_eq(made[0].arrival, 2 * KV_SECOND);
 	ck_assert_int_eq(made[1].arrival, 5 * KV_SECOND);
 	ck_assert_int_eq(made[2].arrival, 7 * KV_SECOND);
-	ck_assert_str_eq(remark, "stream load: 2 rows of arrivals.tmp follow others and have no time of their own: they are "
-	                 "not taken as arrivals");
+	ck_assert_str_eq(remark, "stream load: 2 rows of arrivals.tmp follow others and have no time of their own: "
+	                         "they are not taken as arrivals");
 }
 END_TEST
 

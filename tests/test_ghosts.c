@@ -50,7 +50,8 @@ static void compare(const struct kv_ghosts *ghosts, struct list *list, unsigned 
 		for (uint32_t block = 0; block < DEPTH; block++) {
 			uint32_t from;
 
-			ck_assert_msg(kv_ghosts_find(ghosts, key, block, block + 1, &from) == list_take(list, key, block, false),
+			ck_assert_msg(kv_ghosts_find(ghosts, key, block, block + 1, &from) ==
+			                      list_take(list, key, block, false),
 			              "seed %lu, key %lu, block %u", seed, (unsigned long)key, block);
 		}
 }

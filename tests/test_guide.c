@@ -1,5 +1,5 @@
-/* The example of policies/README.md, as it stands there: its policy is built into this program (guide_policy.c) and its test
- * rows are run (guide_cases.h); both are taken out of the guide by make. */
+/* The example of policies/README.md, as it stands there: its policy is built into this program (guide_policy.c) and its
+ * test rows are run (guide_cases.h); both are taken out of the guide by make. */
 #include "config.h"
 
 #include <stdlib.h>

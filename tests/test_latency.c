@@ -107,7 +107,8 @@ START_TEST(faster_hardware_never_takes_more_time)
 	setup.rates.link_bandwidth *= 1.1;
 	ck_assert_double_lt(milliseconds(&setup, work), before);
 	setup = llama_on_h100(4);
-	ck_assert_double_lt(milliseconds(&setup, step(8192, 0, 64, 4000)), milliseconds(&base, step(8192, 0, 64, 4000)));
+	ck_assert_double_lt(milliseconds(&setup, step(8192, 0, 64, 4000)),
+	                    milliseconds(&base, step(8192, 0, 64, 4000)));
 }
 END_TEST
 
@@ -147,8 +148,8 @@ START_TEST(units_cancel)
 	double before = milliseconds(&setup, step(1500, 700, 40, 3000));
 
 	measure_in(&setup, (enum unit)_i, 1.7);
-	ck_assert_double_eq_tol(milliseconds(&setup, step(1500, 700, 40, 3000)), _i == UNIT_SECOND ? before / 1.7 : before,
-	                        2e-6);
+	ck_assert_double_eq_tol(milliseconds(&setup, step(1500, 700, 40, 3000)),
+	                        _i == UNIT_SECOND ? before / 1.7 : before, 2e-6);
 }
 END_TEST
 
@@ -167,8 +168,8 @@ END_TEST
 
 START_TEST(prefill_is_split_by_ranks_and_the_cache_by_heads)
 {
-	/* Of a prefill alone everything but fixed parts and all-reduces goes down by the ranks. A decode reads its KV by the
-	 * heads: on 16 ranks of 8 heads, one of them each, as on 8 (full_kv_bytes is one rank's). */
+	/* Of a prefill alone everything but fixed parts and all-reduces goes down by the ranks. A decode reads its KV
+	 * by the heads: on 16 ranks of 8 heads, one of them each, as on 8 (full_kv_bytes is one rank's). */
 	struct kv_latency_setup eight = llama_on_h100(8), sixteen = llama_on_h100(16);
 	double kv_ms;
 
@@ -177,13 +178,14 @@ START_TEST(prefill_is_split_by_ranks_and_the_cache_by_heads)
 	eight.constants.c0 = sixteen.constants.c0 = 0;
 	eight.constants.cl = sixteen.constants.cl = eight.constants.c1 = sixteen.constants.c1 = 0;
 	eight.constants.cs = sixteen.constants.cs = 0;
-	ck_assert_double_eq_tol(milliseconds(&sixteen, step(8192, 0, 0, 0)) * 2, milliseconds(&eight, step(8192, 0, 0, 0)),
-	                        4e-6);
+	ck_assert_double_eq_tol(milliseconds(&sixteen, step(8192, 0, 0, 0)) * 2,
+	                        milliseconds(&eight, step(8192, 0, 0, 0)), 4e-6);
 	/* 64 sequences of 4000 tokens x 16 KiB / (.75 x 3.35 TB/s). */
 	kv_ms = 64.0 * 4000 * 16384 / (.75 * 3.35e12) * 1e3;
-	ck_assert_double_eq_tol(milliseconds(&eight, step(0, 0, 64, 4000)) - milliseconds(&eight, step(0, 0, 64, 0)), kv_ms,
-	                        4e-6);
-	ck_assert_double_eq_tol(milliseconds(&sixteen, step(0, 0, 64, 4000)) - milliseconds(&sixteen, step(0, 0, 64, 0)),
+	ck_assert_double_eq_tol(milliseconds(&eight, step(0, 0, 64, 4000)) - milliseconds(&eight, step(0, 0, 64, 0)),
+	                        kv_ms, 4e-6);
+	ck_assert_double_eq_tol(milliseconds(&sixteen, step(0, 0, 64, 4000)) -
+	                                milliseconds(&sixteen, step(0, 0, 64, 0)),
 	                        kv_ms, 4e-6);
 }
 END_TEST
@@ -203,7 +205,8 @@ END_TEST
 
 START_TEST(large_messages_take_the_slower_path)
 {
-	/* 4096 tokens x 4096 x 2 B = 32 MiB; 64 all-reduces of 1 x 32 MiB at .60 x 450 GB/s: 7.953643 ms, then twice that. */
+	/* 4096 tokens x 4096 x 2 B = 32 MiB; 64 all-reduces of 1 x 32 MiB at .60 x 450 GB/s: 7.953643 ms, then twice
+	 * that. */
 	struct kv_latency_setup setup = llama_on_h100(2);
 	double before = milliseconds(&setup, step(4096, 0, 0, 0)), smaller = milliseconds(&setup, step(4095, 0, 0, 0));
 

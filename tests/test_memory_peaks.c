@@ -9,7 +9,10 @@
 
 static struct kv_peak_shape shape(uint32_t tp, uint64_t tokens, uint64_t seqs)
 {
-	return (struct kv_peak_shape){.tensor_parallel = tp, .pipeline_parallel = 1, .max_tokens = tokens, .max_seqs = seqs,
+	return (struct kv_peak_shape){.tensor_parallel = tp,
+	                              .pipeline_parallel = 1,
+	                              .max_tokens = tokens,
+	                              .max_seqs = seqs,
 	                              .last_stage = true};
 }
 

@@ -268,7 +268,8 @@ START_TEST(a_window_that_lost_its_blocks_limits_full_attention)
 	ask("a:128");
 	ask("a:96 b:32");
 	run();
-	/* The window keeps what leads to the end of the prompt only; the first 96 tokens are there for full attention. */
+	/* The window keeps what leads to the end of the prompt only; the first 96 tokens are there for full
+	 * attention. */
 	check(1, 0, "never_seen 32, window 96");
 }
 END_TEST

@@ -38,7 +38,8 @@ static void add(struct request *r, uint64_t stream, uint32_t tokens)
 }
 
 /* The first `tokens` tokens of a stream, then one of another if `last` is not 0. Returns the position. */
-static uint32_t start(struct kv_partial_blocks *pool, struct request *r, uint64_t stream, uint32_t tokens, uint64_t last)
+static uint32_t start(struct kv_partial_blocks *pool, struct request *r, uint64_t stream, uint32_t tokens,
+                      uint64_t last)
 {
 	struct kv_segment memory[PARTS];
 	struct kv_token_key key;
@@ -71,7 +72,8 @@ static void release(struct kv_partial_blocks *pool, struct request *r, uint8_t c
 	kv_partial_sequence_fini(&r->sequence);
 }
 
-static void expect_blocks(const struct kv_partial_blocks *pool, const struct request *r, uint32_t count, const uint32_t *ids)
+static void expect_blocks(const struct kv_partial_blocks *pool, const struct request *r, uint32_t count,
+                          const uint32_t *ids)
 {
 	ck_assert_uint_eq(r->sequence.blocks, count);
 	for (uint32_t i = 0; i < count; i++)
@@ -183,7 +185,8 @@ START_TEST(equal_priorities_go_by_age)
 		release(&pool, &r[i], priority[i], DEFAULT);
 	start(&pool, &taker, A, 4 * COUNT, 0);
 	for (uint32_t i = 0; i < COUNT; i++)
-		ck_assert_uint_eq(kv_partial_hold_at(&pool, &taker.sequence, i)->block, kept_longest_first[COUNT - 1 - i]);
+		ck_assert_uint_eq(kv_partial_hold_at(&pool, &taker.sequence, i)->block,
+		                  kept_longest_first[COUNT - 1 - i]);
 	release(&pool, &taker, DEFAULT, DEFAULT);
 	kv_partial_fini(&pool);
 }

@@ -32,7 +32,8 @@ static void pool_open(struct pool *pool, uint64_t usable, const char *eviction)
 	};
 	pool->config.group[0] = (struct kv_group){.kind = KV_GROUP_FULL, .block_size = BLOCK};
 	pool->config.admission_cap[0] = UINT64_MAX;
-	ck_assert_int_eq(kv_policy_parse(KV_POLICY_EVICTION, eviction, &pool->config.policy[KV_POLICY_EVICTION], &err), 0);
+	ck_assert_int_eq(kv_policy_parse(KV_POLICY_EVICTION, eviction, &pool->config.policy[KV_POLICY_EVICTION], &err),
+	                 0);
 	kv_cache_init(&pool->cache, &pool->config);
 	kv_cache_cover_requests(&pool->cache, 8);
 	for (uint32_t r = 0; r < 8; r++)
@@ -206,7 +207,8 @@ START_TEST(a_lookup_finds_the_copy_that_was_registered_first)
 	release(&pool, 2, 64);
 	release(&pool, 0, 48);
 	ck_assert_uint_eq(pool.cache.cached, 5);
-	/* Released first, so gone first: the second copy and the fourth block. Three of the first copy stay findable. */
+	/* Released first, so gone first: the second copy and the fourth block. Three of the first copy stay
+	 * findable. */
 	kv_order_consume(&pool.cache, pool.cache.blank + 2);
 	ck_assert_uint_eq(lookup(&pool, 2, 4), 3);
 	pool_close(&pool);

@@ -8,7 +8,8 @@ static char line[200];
 START_TEST(the_line_tells_time_requests_rate_and_occupancy)
 {
 	const struct kv_state state = {
-		.arrivals = 130, .finishes = 90, .refusals = 8, .drops = 2, .pinned_blocks = 30, .cached_blocks = 60, .free_blocks = 10
+		.arrivals = 130, .finishes = 90, .refusals = 8, .drops = 2, .pinned_blocks = 30, .cached_blocks = 60,
+		.free_blocks = 10
 	};
 
 	kv_progress_line(line, sizeof line, &state, 1500 * KV_MILLISECOND, 2 * KV_SECOND, 0);
@@ -22,7 +23,8 @@ START_TEST(the_time_left_follows_from_how_much_has_been_read)
 	const struct kv_state state = {.arrivals = 130, .finishes = 100, .free_blocks = 10};
 
 	kv_progress_line(line, sizeof line, &state, 0, 2 * KV_SECOND, 0.25);
-	ck_assert_str_eq(line, "kvsim: 0.0 s simulated, 100 requests done, 50 a second, 0 % of the pool pinned, about 8 s left");
+	ck_assert_str_eq(line, "kvsim: 0.0 s simulated, 100 requests done, 50 a second, 0 % of the pool pinned, about "
+	                       "8 s left");
 }
 END_TEST
 

@@ -1,14 +1,15 @@
 /* The engine as a single server against queueing theory: Poisson arrivals, one request at a time, steps of one length
  * or in proportion to their tokens.
  *
- * A request of n outputs and a prompt of one token takes n steps, and one that finds the engine idle starts at once: steps
- * have no grid of their own. So this is M/G/1 with a service time that takes whole steps, and the mean wait is exactly
- * Pollaczek-Khinchine, rate E[S^2] / (2 (1 - rho)), with the moments of the discrete distribution. M/M/1 has geometric
- * service here, the memoryless one in whole steps; its E[S^2] is 1 - p / 2 times that of the exponential of equal mean.
- * Only arrivals are rounded, to a nanosecond in steps of a second. Where time goes by length, a request is one step
- * over a prompt of n hundred tokens and lasts as long as n steps do otherwise: the same moments hold.
+ * A request of n outputs and a prompt of one token takes n steps, and one that finds the engine idle starts at once:
+ * steps have no grid of their own. So this is M/G/1 with a service time that takes whole steps, and the mean wait is
+ * exactly Pollaczek-Khinchine, rate E[S^2] / (2 (1 - rho)), with the moments of the discrete distribution. M/M/1 has
+ * geometric service here, the memoryless one in whole steps; its E[S^2] is 1 - p / 2 times that of the exponential of
+ * equal mean. Only arrivals are rounded, to a nanosecond in steps of a second. Where time goes by length, a request is
+ * one step over a prompt of n hundred tokens and lasts as long as n steps do otherwise: the same moments hold.
  *
- * Intervals are of 99 %, from batch means (Student's t) after a first batch that is left out because the queue starts empty. */
+ * Intervals are of 99 %, from batch means (Student's t) after a first batch that is left out because the queue starts
+ * empty. */
 #include "config.h"
 
 #include <math.h>
@@ -80,7 +81,8 @@ static struct queue {
 	kv_time idle_from;           /* finish of the last request */
 	struct kv_segment prompt;    /* of the request handed out last */
 	double wait[BATCHES + 1], delayed[BATCHES + 1];
-	uint64_t not_at_once;        /* requests that did not start when they came or when the one before had finished */
+	uint64_t not_at_once;        /* requests that did not start when they
+	                                came or when the one before had finished */
 } queue;
 
 static int next_request(struct kv_source *source, struct kv_request *out, struct kv_error *err)
@@ -168,8 +170,8 @@ START_TEST(waits_are_those_of_pollaczek_and_khinchine)
 	run_queue(service, load, seed);
 	wait_width = interval(queue.wait, &wait);
 	delayed_width = interval(queue.delayed, &delayed);
-	printf("# %s rho %.1f seed %llu: mean wait %.3f +- %.3f steps, theory %.3f; %.4f +- %.4f wait\n", service->name, rho,
-	       (unsigned long long)seed, wait, wait_width, expected, delayed, delayed_width);
+	printf("# %s rho %.1f seed %llu: mean wait %.3f +- %.3f steps, theory %.3f; %.4f +- %.4f wait\n", service->name,
+	       rho, (unsigned long long)seed, wait, wait_width, expected, delayed, delayed_width);
 	ck_assert_uint_eq(queue.not_at_once, 0);
 	ck_assert_double_le(fabs(wait - expected), wait_width);
 	ck_assert_double_le(wait_width, load->widest * expected);

@@ -35,7 +35,8 @@ static uint64_t insert(struct kv_radix *radix, int64_t priority, const struct kv
 {
 	uint32_t node;
 
-	return kv_radix_insert(radix, &(struct kv_token_key){.segment = key, .segments = segments}, priority, true, &node);
+	return kv_radix_insert(radix, &(struct kv_token_key){.segment = key, .segments = segments}, priority, true,
+	                       &node);
 }
 
 #define INSERT(radix, priority, ...) \
@@ -208,7 +209,8 @@ static void draw_key(gsl_rng *rng, struct random_key *drawn)
 	drawn->text.tokens = oracle_radix_spell_out(drawn->segment, segments, &drawn->text.count);
 }
 
-static void match_both(struct both *both, const struct random_key *drawn, uint32_t *node, struct oracle_radix_node **oracle)
+static void match_both(struct both *both, const struct random_key *drawn, uint32_t *node,
+                       struct oracle_radix_node **oracle)
 {
 	uint64_t free, oracle_free;
 	uint64_t found = kv_radix_peek(&both->radix, &drawn->key, &free);

@@ -159,14 +159,17 @@ static void pin(uint64_t pinned, uint64_t cached, uint64_t filled, uint64_t wast
 }
 
 static const struct kv_request_record r0 = {
-	.index = 0, .tenant = "", .status = KV_FINISHED, .reason = KV_REASON_LENGTH, .arrival = 0, .sent = 0, .queued = 0,
+	.index = 0, .tenant = "", .status = KV_FINISHED, .reason = KV_REASON_LENGTH, .arrival = 0, .sent = 0,
+	.queued = 0,
 	.admitted = 0, .first_token = 10 * MS, .finish = 30 * MS, .prompt_tokens = 32, .output_tokens = 3,
 	.computed_tokens = 32, .block_ns = 80 * MS, .miss_reason = KV_MISS_NEVER_SEEN
 };
 static const struct kv_request_record r1 = {
-	.index = 1, .id = "chat, 1", .tenant = "acme", .status = KV_FINISHED, .reason = KV_REASON_STOP, .arrival = 5 * MS,
+	.index = 1, .id = "chat, 1", .tenant = "acme", .status = KV_FINISHED, .reason = KV_REASON_STOP,
+	.arrival = 5 * MS,
 	.sent = 5 * MS, .queued = 5 * MS, .admitted = 10 * MS, .first_token = 20 * MS, .finish = 20 * MS,
-	.prompt_tokens = 16, .output_tokens = 1, .computed_tokens = 16, .block_ns = 10 * MS, .miss_reason = KV_MISS_OTHER_KEY
+	.prompt_tokens = 16, .output_tokens = 1, .computed_tokens = 16, .block_ns = 10 * MS,
+	.miss_reason = KV_MISS_OTHER_KEY
 };
 
 static void record(const struct kv_request_record *request)
@@ -352,8 +355,8 @@ START_TEST(summary_has_our_numbers_under_kvsim)
 }
 END_TEST
 
-/* 10 blocks of 16 against requests of 35 and 17 tokens; the first has blocks for 30 ms and holds 32 and 33.5 tokens, the
- * other for 10 ms and 16. */
+/* 10 blocks of 16 against requests of 35 and 17 tokens; the first has blocks for 30 ms and holds 32 and 33.5 tokens,
+ * the other for 10 ms and 16. */
 START_TEST(what_division_promises_and_what_ran_differ_by_named_factors)
 {
 	static const struct expected expected[] = {
@@ -368,8 +371,10 @@ START_TEST(what_division_promises_and_what_ran_differ_by_named_factors)
 	tell_run();
 	CHECK_NUMBERS(expected);
 	ck_assert_double_eq_tol(number("kvsim/concurrency/by_mean_length") * number("kvsim/concurrency/pinned_share") *
-	                        number("kvsim/concurrency/unequal_lengths") * number("kvsim/concurrency/growth") *
-	                        number("kvsim/concurrency/sharing") * number("kvsim/concurrency/allocation"), 4 / 3.0, 1e-12);
+	                                number("kvsim/concurrency/unequal_lengths") *
+	                                number("kvsim/concurrency/growth") * number("kvsim/concurrency/sharing") *
+	                                number("kvsim/concurrency/allocation"),
+	                        4 / 3.0, 1e-12);
 }
 END_TEST
 
@@ -449,7 +454,8 @@ START_TEST(timeline_weighs_levels_by_time_within_given_intervals)
 	/* r1 finishes at the boundary: that belongs to what begins there, as does the run's end to what ends there. */
 	ck_assert_double_eq(csv_number(text, "finishes", 1), 0);
 	ck_assert_double_eq(csv_number(text, "finishes", 2), 2);
-	ck_assert_double_eq(csv_number(text, "pinned_block_seconds", 1) + csv_number(text, "pinned_block_seconds", 2), 0.09);
+	ck_assert_double_eq(csv_number(text, "pinned_block_seconds", 1) + csv_number(text, "pinned_block_seconds", 2),
+	                    0.09);
 }
 END_TEST
 
@@ -740,7 +746,8 @@ START_TEST(files_have_no_final_name_before_the_end)
 {
 	open_results();
 	tell_first_step();
-	ck_assert(!exists("summary.json") && !exists("requests.csv") && !exists("timeline.csv") && !exists("manifest.json"));
+	ck_assert(!exists("summary.json") && !exists("requests.csv") && !exists("timeline.csv") &&
+	          !exists("manifest.json"));
 	kv_results_free(results);
 	results = NULL;
 	ck_assert_int_ne(access(out, F_OK), 0);
@@ -806,10 +813,12 @@ END_TEST
 START_TEST(events_are_written_in_order_with_quotes_where_needed)
 {
 	struct kv_event admit = {
-		.time = 10 * MS, .step = 1, .kind = KV_EVENT_ADMIT, .request = 1, .request_id = "say \"hi\"", .tokens = 16,
+		.time = 10 * MS, .step = 1, .kind = KV_EVENT_ADMIT, .request = 1, .request_id = "say \"hi\"",
+		.tokens = 16,
 		.blocks = 2, .detail = "first"
 	};
-	struct kv_event evict = {.time = 10 * MS, .step = 1, .kind = KV_EVENT_EVICT, .request = 7, .blocks = 3, .detail = ""};
+	struct kv_event evict = {
+		.time = 10 * MS, .step = 1, .kind = KV_EVENT_EVICT, .request = 7, .blocks = 3, .detail = ""};
 	struct kv_sink *sink;
 
 	options.write = KV_WRITE_EVENTS;

@@ -154,8 +154,8 @@ static const struct {
 	  "s.yaml:1: policies.eviction: unknown eviction policy 'lur': did you mean 'lru'?" },
 	{ "policies: {evictoin: lru}\n",
 	  "s.yaml:1: unknown key 'policies.evictoin': did you mean 'policies.eviction'?" },
-	{ "latency: {backend: fixed}\n", "s.yaml:1: latency.backend: unknown backend 'fixed': valid are roofline, linear, table, "
-	                                 "fixed:DURATION" },
+	{ "latency: {backend: fixed}\n", "s.yaml:1: latency.backend: unknown backend 'fixed': valid are roofline, "
+	                                 "linear, table, fixed:DURATION" },
 	{ "latency: {backend: 'fixed:0s'}\n",
 	  "s.yaml:1: latency.backend: 0s is out of range: 1ns to 3600s is allowed" },
 	{ "engine: {cache_scope: world}\n",

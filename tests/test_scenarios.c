@@ -1,7 +1,8 @@
-/* Small workloads with known answers, kept as data (tests/data/scenarios), on both engines. Each object there has a name,
- * the config and requests of a vector file (prompts also as "name:length name:length" or a number of tokens), and what
- * it expects: for requests admit (step, hit), first, finish, preempt, outputs, reason; scheduled tokens of single steps;
- * pinned blocks of steps or ranges of steps; totals; who stalls. What is not named is not compared. TAP on stdout. */
+/* Small workloads with known answers, kept as data (tests/data/scenarios), on both engines. Each object there has a
+ * name, the config and requests of a vector file (prompts also as "name:length name:length" or a number of tokens), and
+ * what it expects: for requests admit (step, hit), first, finish, preempt, outputs, reason; scheduled tokens of single
+ * steps; pinned blocks of steps or ranges of steps; totals; who stalls. What is not named is not compared. TAP on
+ * stdout. */
 #include "config.h"
 
 #include <gsl/gsl_errno.h>
@@ -25,7 +26,8 @@ static void compare(struct check *check, const char *where, const char *what, js
 	if (check->difference[0] == '\0' && !json_equal(expected, found)) {
 		char *want = json_dumps(expected, JSON_ENCODE_ANY), *got = json_dumps(found, JSON_ENCODE_ANY);
 
-		snprintf(check->difference, sizeof check->difference, "%s %s: expected %s, found %s", where, what, want, got);
+		snprintf(check->difference, sizeof check->difference, "%s %s: expected %s, found %s", where, what, want,
+		         got);
 		free(want);
 		free(got);
 	}
@@ -117,7 +119,8 @@ static void check_pinned(struct check *check, json_t *pinned)
 		size_t last = *end == '-' ? strtoul(end + 1, NULL, 10) : first;
 
 		for (size_t t = first; t <= last; t++)
-			compare(check, "pinned in step", key, value, json_integer((json_int_t)step_at(check, t)->pinned));
+			compare(check, "pinned in step", key, value,
+			        json_integer((json_int_t)step_at(check, t)->pinned));
 	}
 }
 
@@ -192,7 +195,8 @@ static unsigned run_file(const char *folder, const char *name, unsigned *number)
 		struct test_workload workload;
 
 		test_workload_init(&workload);
-		test_workload_read(&workload, json_object_get(scenario, "config"), json_object_get(scenario, "requests"));
+		test_workload_read(&workload, json_object_get(scenario, "config"),
+		                   json_object_get(scenario, "requests"));
 		failed += !run_on(&workload, scenario, "production", kv_simulate, ++*number);
 		failed += !run_on(&workload, scenario, "oracle", kv_oracle_simulate, ++*number);
 		test_workload_fini(&workload);
@@ -204,7 +208,8 @@ static unsigned run_file(const char *folder, const char *name, unsigned *number)
 
 int main(void)
 {
-	static const char *const files[] = {"v.json", "g.json", "h.json", "s.json", "c.json", "a.json", "t.json", "p.json"};
+	static const char *const files[] = {"v.json", "g.json", "h.json", "s.json",
+	                                    "c.json", "a.json", "t.json", "p.json"};
 	const char *folder = getenv("srcdir");
 	unsigned number = 0, failed = 0;
 

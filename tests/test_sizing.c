@@ -58,7 +58,9 @@ static struct kv_size_answer answer(const struct kv_size_question *q)
 /* 32 layers, 8 KV heads, head dimension 128, 2 bytes. */
 START_TEST(the_textbook_figures_come_out)
 {
-	struct kv_size_question q = plan("model=llama-3.1-8b engine.kv_cache_memory_bytes=3GiB engine.max_model_len=8192", 0);
+	struct kv_size_question q = plan("model=llama-3.1-8b engine.kv_cache_memory_bytes=3GiB "
+	                                 "engine.max_model_len=8192",
+	                                 0);
 	struct kv_size_answer a = answer(&q);
 
 	ck_assert_uint_eq(a.budget.layout.growing_bytes, 131072);
@@ -211,7 +213,8 @@ END_TEST
 /* NVIDIA/TensorRT-LLM#224 logged 10,718 tokens: whole tokens, and a block more than they fill. */
 START_TEST(tensorrt_llm_takes_a_share_of_what_is_free_and_rounds_up)
 {
-	struct kv_size_question q = plan("model=llama-2-7b engine.profile=trtllm-2026-08 engine.block_size=16", 24 * GIB);
+	struct kv_size_question q = plan("model=llama-2-7b engine.profile=trtllm-2026-08 engine.block_size=16",
+	                                 24 * GIB);
 	struct kv_size_answer a;
 	int64_t others = 0;
 
@@ -245,7 +248,8 @@ END_TEST
 
 /* One setting at a time: run's pool is size's pool. */
 static const char *const perturbed[] = {
-	"seed=0", "model=llama-3.1-70b", "model=gemma-3-27b", "model=deepseek-v2-lite", "hardware=a100-80gb", "hardware=h200",
+	"seed=0", "model=llama-3.1-70b", "model=gemma-3-27b", "model=deepseek-v2-lite", "hardware=a100-80gb",
+	"hardware=h200",
 	"engine.profile=vllm-0.19", "engine.profile=vllm-0.11", "engine.dtype=float32", "engine.quantization=fp8",
 	"engine.quantization=awq", "engine.tensor_parallel_size=2", "engine.pipeline_parallel_size=2",
 	"engine.max_num_seqs=64", "engine.max_num_batched_tokens=16384", "engine.block_size=32",
@@ -346,8 +350,10 @@ START_TEST(an_eagle_head_joins_the_full_layers)
 	ck_assert_uint_eq(a.budget.layout.group[1].layers, 12);
 	ck_assert_uint_eq(a.budget.layout.padding_layers, 1);
 	ck_assert_uint_eq(a.budget.layout.draft_bytes, 2 * 8 * 64 * 2);
-	/* three hidden states to one; q, k, v of twice the width, o; gate, up, down; head; norms of the layer and the last */
-	ck_assert_int_eq(without - a.budget.kv_bytes, 2ll * 2880 * (3 * 2880 + 2 * (64 + 16) * 64 + 64 * 64 + 3 * 17280 + 32000 + 3));
+	/* three hidden states to one; q, k, v of twice the width, o; gate, up, down; head; norms of the layer and the
+	 * last */
+	ck_assert_int_eq(without - a.budget.kv_bytes,
+	                 2ll * 2880 * (3 * 2880 + 2 * (64 + 16) * 64 + 64 * 64 + 3 * 17280 + 32000 + 3));
 	kv_model_free(draft);
 }
 END_TEST
@@ -385,7 +391,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_textbook_figures_come_out);
 	tcase_add_test(tc, a_budget_below_zero_is_told_with_its_shortfall);
-	tcase_add_loop_test(tc, weights_are_those_that_engines_load_within_two_percent, 0, sizeof loaded / sizeof *loaded);
+	tcase_add_loop_test(tc, weights_are_those_that_engines_load_within_two_percent, 0,
+	                    sizeof loaded / sizeof *loaded);
 	tcase_add_test(tc, tokens_have_two_meanings_by_release);
 	tcase_add_test(tc, every_remedy_makes_it_start);
 	tcase_add_test(tc, remedies_hold_the_requests_that_are_wanted);

@@ -58,7 +58,8 @@ START_TEST(a_heap_of_a_thousand_comes_out_sorted)
 	for (struct kv_heap_entry last = {-1, 0, 0, 0}; heap.count > 0; kv_heap_pop(&heap)) {
 		const struct kv_heap_entry *top = kv_heap_peek(&heap);
 
-		ck_assert(top->primary > last.primary || (top->primary == last.primary && top->sequence > last.sequence));
+		ck_assert(top->primary > last.primary ||
+		          (top->primary == last.primary && top->sequence > last.sequence));
 		last = *top;
 	}
 	kv_heap_fini(&heap);

@@ -148,8 +148,8 @@ START_TEST(nobody_is_admitted_while_somebody_is_swapped_out)
 END_TEST
 
 /* Three prompts of 64 tokens fill twelve blocks in step 0. Each needs a fifth in step 1, so the third goes; a seventh
- * in step 33, so the second goes. Then five blocks are free: enough for the third, but not for the second, which is before
- * it. The first has its 40 outputs behind step 39. */
+ * in step 33, so the second goes. Then five blocks are free: enough for the third, but not for the second, which is
+ * before it. The first has its 40 outputs behind step 39. */
 START_TEST(those_that_are_out_return_in_order_of_arrival)
 {
 	static const struct {
@@ -188,7 +188,7 @@ START_TEST(those_that_are_out_return_in_order_of_arrival)
 }
 END_TEST
 
-/* --- random workloads ------------------------------------------------------------------------------------------- */
+/* --- random workloads --------------------------------------------------------------------------------------------- */
 
 enum { SEEDS = 3000 };
 
@@ -210,7 +210,8 @@ START_TEST(with_ample_host_memory_no_token_is_computed_twice)
 		if (swaps(&workload)) {
 			run_log_make(&log, &workload, kv_simulate, false);
 			for (size_t i = 0; i < log.record_count; i++)
-				ck_assert_msg(log.records[i].recomputed_tokens == 0, "seed %llu", (unsigned long long)seed);
+				ck_assert_msg(log.records[i].recomputed_tokens == 0, "seed %llu",
+				              (unsigned long long)seed);
 			ck_assert_uint_eq(log.outcome.final.swap.host_full, 0);
 			ck_assert_uint_eq(log.outcome.final.swap.outs, log.outcome.final.preemptions);
 			seen += log.outcome.final.swap.outs > 0;
@@ -254,7 +255,9 @@ START_TEST(over_an_infinite_link_with_tokens_to_spare_only_recomputation_is_save
 		struct run_log swapped, recomputed;
 
 		test_workload_random(&workload, seed);
-		workload.config.swap = (struct kv_swap_space){.blocks = 1000000, .block_bytes = 1, .bandwidth = UINT64_MAX};
+		workload.config.swap = (struct kv_swap_space){.blocks = 1000000,
+		                                              .block_bytes = 1,
+		                                              .bandwidth = UINT64_MAX};
 		workload.config.max_num_batched_tokens = 1000000;
 		workload.config.long_prefill_token_threshold = 0;
 		workload.roofline = NULL;
@@ -265,9 +268,10 @@ START_TEST(over_an_infinite_link_with_tokens_to_spare_only_recomputation_is_save
 			run_mode(&workload, "latest,mode=swap", &swapped);
 			run_mode(&workload, "latest", &recomputed);
 			ck_assert_msg(swapped.outcome.final.steps == recomputed.outcome.final.steps &&
-			              swapped.outcome.final.finishes == recomputed.outcome.final.finishes &&
-			              swapped.outcome.end == recomputed.outcome.end &&
-			              computed_tokens(&swapped) + recomputed_tokens(&recomputed) == computed_tokens(&recomputed),
+			                      swapped.outcome.final.finishes == recomputed.outcome.final.finishes &&
+			                      swapped.outcome.end == recomputed.outcome.end &&
+			                      computed_tokens(&swapped) + recomputed_tokens(&recomputed) ==
+			                              computed_tokens(&recomputed),
 			              "seed %llu: %llu and %llu steps", (unsigned long long)seed,
 			              (unsigned long long)swapped.outcome.final.steps,
 			              (unsigned long long)recomputed.outcome.final.steps);

@@ -25,16 +25,16 @@ static const struct bad table[] = {
 	{TEXT("a,b,c\n1,2,3\n"), NULL, ": its first line is of no format that is known (kvsim, "},
 	/* Slips in the headers of public files. */
 	{TEXT("TIMESTAMP,ContextTokens,generated_tokens\n1,2,3\n"), NULL,
-	 ": its first line is of no format that is known; it comes near to azure, but misses 'GeneratedTokens' (there is "
-	 "'generated_tokens'); name one with --format"},
+	 ": its first line is of no format that is known; it comes near to azure, but misses 'GeneratedTokens' (there "
+	 "is 'generated_tokens'); name one with --format"},
 	{TEXT("Timestamp,Model,Request tokens\n1,2,3\n"), NULL,
 	 ": its first line is of no format that is known; it comes near to burstgpt, but misses 'Response tokens'; "},
 	{TEXT("{\"timestamp\":0,\"input_lenght\":5,\"output_length\":1,\"hash_ids\":[1]}\n"), NULL,
-	 ": its first line is of no format that is known; it comes near to mooncake, but misses 'input_length' (there is "
-	 "'input_lenght'); "},
+	 ": its first line is of no format that is known; it comes near to mooncake, but misses 'input_length' (there "
+	 "is 'input_lenght'); "},
 	{TEXT("{\"arrival_time_ns\":0,\"sub_requests\":5}\n"), NULL,
-	 ": its first line is of no format that is known; it comes near to llmservingsim-sessions, but what stands there "
-	 "is of another type; "},
+	 ": its first line is of no format that is known; it comes near to llmservingsim-sessions, but what stands "
+	 "there is of another type; "},
 	{TEXT("arrival_s,output_tokens\n0,1\n"), NULL, ":1: the header has neither prompt nor prompt_tokens"},
 	{TEXT("prompt_tokens,output_tokens\n0,1\n"), NULL,
 	 ":1: column arrival_s: is missing, and this format requires it"},

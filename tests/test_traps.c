@@ -1,6 +1,6 @@
-/* Wrong numbers that comparable tools have printed, each as a case here (numbers in brackets: the list in our reference on
- * traps; the sizes and the command line have theirs elsewhere). Expected values are worked by hand or follow from the
- * workload. */
+/* Wrong numbers that comparable tools have printed, each as a case here (numbers in brackets: the list in our reference
+ * on traps; the sizes and the command line have theirs elsewhere). Expected values are worked by hand or follow from
+ * the workload. */
 #include "config.h"
 
 #include <stdio.h>
@@ -251,7 +251,8 @@ START_TEST(two_salts_never_meet_and_one_salt_does)
 	open_pool(&workload, 100);
 	for (int i = 0; i < 2; i++) {
 		struct kv_request request = {
-			.arrival = i * KV_SECOND, .deadline = KV_TIME_NONE, .output_tokens = 1, .max_tokens = KV_TOKENS_UNSET,
+			.arrival = i * KV_SECOND, .deadline = KV_TIME_NONE, .output_tokens = 1,
+			.max_tokens = KV_TOKENS_UNSET,
 			.salt = salts[_i][i]
 		};
 
@@ -318,7 +319,8 @@ START_TEST(zero_and_one_output_finish_and_have_no_token_gaps)
 }
 END_TEST
 
-/* [36] S05: two 80-token prompts in ten blocks; the second is sent away with its 5 blocks when the first wants a sixth. */
+/* [36] S05: two 80-token prompts in ten blocks; the second is sent away with its 5 blocks when the first wants a
+ * sixth. */
 START_TEST(a_preemption_frees_exactly_what_only_the_victim_held)
 {
 	struct test_workload workload;
@@ -351,7 +353,8 @@ START_TEST(admission_does_not_see_the_true_output)
 		workload.config.max_model_len = 200;
 		test_workload_set_policy(&workload, KV_POLICY_ADMISSION, admissions[_i]);
 		for (int i = 0; i < 4; i++)
-			add(&workload, 0, (const char *const[]){"a", "b", "c", "d"}[i], 70, (uint32_t)(variant == 0 ? 3 + 20 * i : 63 - 20 * i));
+			add(&workload, 0, (const char *const[]){"a", "b", "c", "d"}[i], 70,
+			    (uint32_t)(variant == 0 ? 3 + 20 * i : 63 - 20 * i));
 		watch(&workload, &watched);
 		for (int i = 0; i < 4; i++)
 			admitted[variant][i] = watched.record[i].admitted;
@@ -365,7 +368,10 @@ END_TEST
 /* [39, 42] Budget 64: a prompt of 100 takes two steps of a second, its first token comes at the end of the second. */
 START_TEST(an_idle_request_takes_the_time_worked_by_hand)
 {
-	static const struct { uint32_t prompt; int first_s; } table[] = {{64, 1}, {65, 2}, {100, 2}, {128, 2}, {200, 4}};
+	static const struct {
+		uint32_t prompt;
+		int first_s;
+	} table[] = {{64, 1}, {65, 2}, {100, 2}, {128, 2}, {200, 4}};
 	struct test_workload workload;
 	struct watched watched = {0};
 

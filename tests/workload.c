@@ -256,8 +256,8 @@ static void parse_policies(const struct test_workload *workload, struct kv_engin
 	struct kv_error err;
 
 	for (int kind = 0; kind < KV_POLICY_KINDS; kind++)
-		if (workload->policy[kind] != NULL &&
-		    kv_policy_parse((enum kv_policy_kind)kind, workload->policy[kind], &config->policy[kind], &err) != 0)
+		if (workload->policy[kind] != NULL && kv_policy_parse((enum kv_policy_kind)kind, workload->policy[kind],
+		                                                      &config->policy[kind], &err) != 0)
 			give_up(err.text);
 }
 

@@ -23,8 +23,8 @@ struct test_workload {
 	const struct kv_linear *linear;          /* likewise; not both */
 	kv_time fixed_step;
 	struct kv_run_options options;           /* warm is filled for each run */
-	uint64_t warm_before;                    /* requests of a smaller index are replayed before time zero, the others from
-	                                            their first arrival on */
+	uint64_t warm_before;                    /* requests of a smaller index are replayed before
+	                                            time zero, the others from their first arrival on */
 	struct kv_request *requests;             /* in order of arrival; strings and segments are owned */
 	size_t count, capacity;
 	struct test_dependency *dependencies;    /* at most one a request; one on a request that is not here is none */
@@ -51,16 +51,16 @@ void test_request_fini(struct kv_request *request);
 /* Sets each windowed group's admission cap from its window, the token budget and max_model_len. */
 void test_workload_set_caps(struct test_workload *workload);
 
-/* Reads config and requests as vector and scenario files have them. "1 s" is one step: arrivals and delays are counted in
- * steps. A row that makes no sense ends the program. */
+/* Reads config and requests as vector and scenario files have them. "1 s" is one step: arrivals and delays are counted
+ * in steps. A row that makes no sense ends the program. */
 void test_workload_read(struct test_workload *workload, json_t *config, json_t *requests);
 
 /* A file of JSON objects one after the other. Failures end the program; NULL = no more. */
 FILE *test_open(const char *path);
 json_t *test_next_object(FILE *file, const char *path);
 
-/* Runs the engine over fresh policies. The outcome's counters are filled; errors end the program, but for a warm-up that
- * never ends: then the outcome is that of a stalled run without anything in it. */
+/* Runs the engine over fresh policies. The outcome's counters are filled; errors end the program, but for a warm-up
+ * that never ends: then the outcome is that of a stalled run without anything in it. */
 void test_workload_run(const struct test_workload *workload, test_engine engine, struct kv_sink *sink,
                        struct kv_run_outcome *outcome);
 
