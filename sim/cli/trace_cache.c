@@ -140,8 +140,8 @@ static int read_prefix(struct arguments *a, struct kv_policy_use *prefix, struct
 	size = prefix->policy->hooks.prefix.block_tokens(prefix->state);
 	if (size != 0 && a->block_size != 0 && size != a->block_size)
 		return kv_fail(err, KV_EXIT_USAGE,
-		               "--prefix %s: that is the size of a block, and --block-size is %" PRIu64 ": give one of "
-		                                                                                        "them",
+		               "--prefix %s: that is the size of a block, and --block-size is %" PRIu64
+		               ": give one of them",
 		               a->prefix, a->block_size);
 	if (a->has_unit)
 		return kv_fail(err, KV_EXIT_USAGE, "--unit does not go with --prefix %s: %s", prefix->policy->name,
