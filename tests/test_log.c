@@ -352,6 +352,17 @@ static const struct {
 	{"llama_context: n_ctx = 16384\nllama_context: n_ubatch = 512\nprint_info: n_swa = 128\nllama_kv_cache: size = 384.00 MiB (8192 cells, 12 "
 	 "layers, 2/2 seqs), K (f16): 192.00 MiB, V (f16): 192.00 MiB\nllama_kv_cache: size = 36.00 MiB (768 cells, 12 layers, 2/2 seqs), K "
 	 "(f16): 18.00 MiB, V (f16): 18.00 MiB\n", "gpt-oss-20b", NULL, 0, 5, 0, 0, "windowed cells"},
+	/* forum.level1techs.com/t/225826 page 14: ik_llama.cpp's latents, with padded rows; f16 and transposed; buffers alone */
+	{"llama_new_context_with_model: n_ctx      = 32768\nllama_kv_cache_init:      CUDA0 KV buffer size =   612.02 MiB\n"
+	 "llama_kv_cache_init:      CUDA1 KV buffer size =   554.64 MiB\nllama_new_context_with_model: KV self size  = 1166.62 MiB, c^KV "
+	 "(q8_0): 1166.62 MiB, kv^T: not used\n", "deepseek-v3", NULL, 0, 3, 0, 0, "61 layers"},
+	{"llama_new_context_with_model: n_ctx = 32768\nllama_new_context_with_model: KV self size = 4148.00 MiB, c^KV (f16): 2196.00 MiB, "
+	 "kv^T (f16): 1952.00 MiB\n", "deepseek-v3", NULL, 0, 2, 0, 0, "61 layers"},
+	{"llama_context: n_ctx = 32768\nllama_kv_cache: CUDA0 KV buffer size = 2176.00 MiB\n", "llama-3.1-8b", NULL, 0, 0, 1, 0,
+	 "32 layers of the model as q8_0"},
+	{"llama_context: n_ctx = 32768\nllama_kv_cache: CUDA0 KV buffer size = 2688.00 MiB\n", "llama-3.1-8b", NULL, 0, 0, 1, 0,
+	 "21 of the model's 32 layers as f16"},
+	{"llama_context: n_ctx = 32768\nllama_kv_cache: CUDA0 KV buffer size = 4000.00 MiB\n", "llama-3.1-8b", NULL, 0, 0, 0, 1, "as f16"},
 	/* where all ranks tell their memory, none has less; one rank does not have two; 7 tokens more are no whole blocks */
 	{"(Worker_TP0 pid=1) Available KV cache memory: 8.11 GiB\n(Worker_TP1 pid=2) Available KV cache memory: 8.12 GiB\n(Worker_TP2 "
 	 "pid=3) Available KV cache memory: 8.12 GiB\n(Worker_TP3 pid=4) Available KV cache memory: 8.12 GiB\nGPU KV cache size: 178,880 "

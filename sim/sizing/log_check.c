@@ -582,24 +582,42 @@ static void check_window_cells(struct kv_checker *c, const struct kv_log_cache *
 	                   kv_span_exactly(cells), "windowed cells: pad(min(context, window x slots + micro-batch), 256)");
 }
 
+/* MiB that devices may hold beyond a quantized cache: rows are padded to 512 elements in each layer's tensors. */
+static double padding_of(const struct kv_log_cache *cache)
+{
+	double bytes = kv_checker_type_bytes(cache->first_type);
+
+	return bytes > 0 && bytes < 2 ? 2 * fmax(cache->layers, 64) * 1024 / 0x1p20 : 0;
+}
+
+struct kv_log_value kv_checker_sum(const struct kv_checker *c, enum kv_fact fact)
+{
+	struct kv_span all = kv_span_exactly(0);
+	struct kv_log_value sum = {.number = 0};
+
+	for (size_t i = 0; i < c->log->count[fact]; i++) {
+		sum.line = c->log->value[fact][i].line;
+		all = kv_span_plus(all, kv_span_of(&c->log->value[fact][i]));
+	}
+	sum.number = middle(all);
+	sum.half = all.high - sum.number;
+	return sum;
+}
+
 /* What the devices hold is what the caches come to; a fragment may lack some of the lines. */
 static void check_llama_buffers(struct kv_checker *c)
 {
-	struct kv_span held = kv_span_exactly(0), caches = kv_span_exactly(0);
-	struct kv_log_value sum = {.number = 0};
+	struct kv_log_value sum = kv_checker_sum(c, KV_FACT_KV_BUFFER);
+	struct kv_span caches = kv_span_exactly(0);
 
-	for (size_t i = 0; i < c->log->count[KV_FACT_KV_BUFFER]; i++) {
-		sum.line = c->log->value[KV_FACT_KV_BUFFER][i].line;
-		held = kv_span_plus(held, kv_span_of(&c->log->value[KV_FACT_KV_BUFFER][i]));
-	}
 	for (size_t i = 0; i < c->log->caches; i++)
-		if (!c->log->cache[i].recurrent)
+		if (!c->log->cache[i].recurrent) {
 			caches = kv_span_plus(caches, kv_span_of(&c->log->cache[i].size));
+			caches.high += padding_of(&c->log->cache[i]);
+		}
 	if (!sum.line || caches.high <= 0)
 		return;
-	sum.number = middle(held);
-	sum.half = held.high - sum.number;
-	if (held.high < caches.low)
+	if (sum.number + sum.half < caches.low)
 		kv_checker_add(c, KV_FACT_KV_BUFFER, &sum, middle(caches), KV_CHECK_EXPLAINED, "less than the caches: lines of other "
 		               "devices are missing");
 	else
@@ -616,7 +634,7 @@ static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *c
 	kv_checker_compare(c, KV_FACT_KV, &cache->size, sum, cache->recurrent ? "R + S, in MiB" : "K + V, in MiB");
 	if (cache->recurrent)
 		return;
-	if (width && bytes > 0 && cache->cells > 0)
+	if (width && bytes > 0 && cache->cells > 0 && cache->layers > 0)
 		kv_checker_compare(c, KV_FACT_K_SIZE, &cache->first,
 		                   kv_span_exactly(cache->layers * cache->cells * cache->streams * width->number * bytes / 0x1p20),
 		                   "layers x cells x width x bytes of its type, in MiB");

@@ -38,6 +38,9 @@ void kv_checker_compare(struct kv_checker *c, enum kv_fact fact, const struct kv
 /* What is said beside the smallest number of tokens. */
 const struct kv_log_value *kv_checker_concurrency(const struct kv_checker *c);
 
+/* Of all devices that print it; line 0 if none does. */
+struct kv_log_value kv_checker_sum(const struct kv_checker *c, enum kv_fact fact);
+
 /* Of an element of a llama.cpp cache type, scales included; 0 if it is not known. */
 double kv_checker_type_bytes(const char *type);
 

@@ -225,6 +225,7 @@ static void check_sglang_pools(struct kv_checker *c, const struct kv_layout_opti
 /* Elements of keys or values in a cell of the attention layers that pass: all, or those with or without a window. */
 struct cell_width {
 	double layers, keys, values;
+	double latents;  /* of the keys, without what is rotated */
 };
 
 static struct cell_width width_of(const struct kv_model *m, bool full, bool windowed)
@@ -239,6 +240,7 @@ static struct cell_width width_of(const struct kv_model *m, bool full, bool wind
 		w.layers++;
 		w.keys += l->mixer == KV_MIXER_MLA ? m->kv_lora_rank + m->qk_rope_dim : (double)l->kv_heads * l->head_dim;
 		w.values += l->mixer == KV_MIXER_MLA ? 0 : (double)l->kv_heads * l->v_head_dim;
+		w.latents += l->mixer == KV_MIXER_MLA ? m->kv_lora_rank : 0;
 	}
 	return w;
 }
@@ -254,9 +256,10 @@ static bool explain_cells(struct kv_checker *c, const struct kv_log_cache *cache
 {
 	double cells = cache->cells * cache->streams;
 	struct kv_span keys = kv_span_exactly(cells * w.keys * kv_checker_type_bytes(cache->first_type) / MIB);
-	struct kv_span values = kv_span_exactly(cells * w.values * kv_checker_type_bytes(cache->second_type) / MIB);
+	struct kv_span values = kv_span_exactly(cells * (cache->transposed ? w.latents : w.values)
+	                                        * kv_checker_type_bytes(cache->second_type) / MIB);
 
-	if (w.layers != cache->layers || !kv_span_meets(kv_span_of(&cache->first), keys)
+	if ((cache->layers > 0 && w.layers != cache->layers) || !kv_span_meets(kv_span_of(&cache->first), keys)
 	    || !kv_span_meets(kv_span_of(&cache->second), values))
 		return false;
 	kv_checker_add(c, KV_FACT_K_SIZE, &cache->first, keys.low, why ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES,
@@ -269,7 +272,7 @@ static void check_cells(struct kv_checker *c, const struct kv_log_cache *cache)
 	const struct kv_model *m = c->given->model;
 	struct cell_width all = width_of(m, true, true);
 
-	if (cache->layers < 1 || cache->cells < 1 || kv_checker_type_bytes(cache->first_type) <= 0
+	if (cache->cells < 1 || kv_checker_type_bytes(cache->first_type) <= 0
 	    || explain_cells(c, cache, all, NULL) || explain_cells(c, cache, width_of(m, true, false), NULL)
 	    || explain_cells(c, cache, width_of(m, false, true), NULL))
 		return;
@@ -277,6 +280,43 @@ static void check_cells(struct kv_checker *c, const struct kv_log_cache *cache)
 		return;
 	kv_checker_compare(c, KV_FACT_K_SIZE, &cache->first, kv_span_exactly(cache->cells * cache->streams * all.keys
 	                   * kv_checker_type_bytes(cache->first_type) / MIB), "cells x layers of the model, in MiB");
+}
+
+/* All of the model's layers, or else some whole ones where lines of other devices are missing; false if they are not. */
+static bool explain_buffers(struct kv_checker *c, const struct kv_log_value *sum, double layers, double each, const char *type,
+                            bool all)
+{
+	double some = round(sum->number / each), slack = sum->half + (strcmp(type, "f16") ? some * each * 0.001 : 0);
+
+	if (some < 1 || some > layers || (some == layers) != all || fabs(some * each - sum->number) > slack)
+		return false;
+	if (all)
+		kv_checker_add(c, KV_FACT_KV_BUFFER, sum, layers * each, strcmp(type, "f16") ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES,
+		               "context x %.0f layers of the model as %s, in MiB", layers, type);
+	else
+		kv_checker_add(c, KV_FACT_KV_BUFFER, sum, layers * each, KV_CHECK_EXPLAINED, "%.0f of the model's %.0f layers as %s: "
+		               "lines of other devices are missing", some, layers, type);
+	return true;
+}
+
+/* Without the caches' own lines: their types are not known, nor how many cells those with a window have. */
+static void check_buffers_alone(struct kv_checker *c)
+{
+	static const char *const types[] = {"f16", "q8_0", "q4_0"};
+	const struct kv_log_value *context = kv_log_get(c->log, KV_FACT_CONTEXT);
+	struct kv_log_value sum = kv_checker_sum(c, KV_FACT_KV_BUFFER);
+	struct cell_width w = width_of(c->given->model, true, true);
+	double elements;
+
+	if (!context || !sum.line || w.layers < 1 || width_of(c->given->model, false, true).layers > 0)
+		return;
+	elements = context->number * (w.keys + w.values);
+	for (int whole = 1; whole >= 0; whole--)
+		for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+			if (explain_buffers(c, &sum, w.layers, elements * kv_checker_type_bytes(types[i]) / w.layers / MIB, types[i], whole))
+				return;
+	kv_checker_compare(c, KV_FACT_KV_BUFFER, &sum, kv_span_exactly(elements * kv_checker_type_bytes("f16") / MIB),
+	                   "context x layers of the model as f16, in MiB");
 }
 
 /* States of each sequence, convolution (R) and recurrent (S) apart. */
@@ -303,6 +343,8 @@ bool kv_checker_engine_pools(struct kv_checker *c, const struct kv_layout_option
 		check_tensorrt_pool(c, options);
 		return true;
 	case KV_LOG_LLAMA_CPP:
+		if (!c->log->caches)
+			check_buffers_alone(c);
 		for (size_t i = 0; i < c->log->caches; i++)
 			(c->log->cache[i].recurrent ? check_recurrent_cells : check_cells)(c, &c->log->cache[i]);
 		return true;

@@ -87,6 +87,7 @@ struct kv_log_value {
 /* A cache of llama.cpp: of attention layers, or of recurrent ones (R and S in place of K and V). */
 struct kv_log_cache {
 	bool recurrent;
+	bool transposed;                          /* the second holds the latents of the first once more */
 	struct kv_log_value size, first, second;  /* MiB */
 	struct kv_log_value third;                /* MiB, of recurrent caches that have one (P) */
 	double cells, layers, seqs;

@@ -140,6 +140,7 @@ static const struct pattern patterns[] = {
 	{KV_LOG_LLAMA_CPP, "n_swa", "n_swa *= *" NUM, {KV_FACT_WINDOW}},
 	{KV_LOG_LLAMA_CPP, "n_seq_max", "n_seq_max *= *" NUM, {KV_FACT_SLOTS}},
 	{KV_LOG_LLAMA_CPP, "llama_context: n_ctx ", "n_ctx *= *" NUM, {KV_FACT_CONTEXT}},
+	{KV_LOG_LLAMA_CPP, "llama_new_context_with_model: n_ctx ", "n_ctx *= *" NUM, {KV_FACT_CONTEXT}},
 	{KV_LOG_LLAMA_CPP, "KV buffer size", "KV buffer size *= *" NUM " MiB", {KV_FACT_KV_BUFFER}},
 	{KV_LOG_LLAMA_CPP, "n_embd_k_gqa", "n_embd_k_gqa *= *" NUM, {KV_FACT_K_WIDTH}},
 };

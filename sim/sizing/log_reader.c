@@ -125,19 +125,36 @@ static void take_llama_cache(struct kv_log *log, const char *line, unsigned numb
 	add_llama_cache(log, &cache, number);
 }
 
+/* "KV self size  = 1166.62 MiB, c^KV (q8_0): 1166.62 MiB, kv^T: not used" of ik_llama.cpp: latents, and their transpose. */
+static bool read_latents(const char *size, struct kv_log_cache *cache)
+{
+	const char *transposed = strstr(size, "kv^T (");
+
+	if (sscanf(size, "KV self size = %lf MiB, c^KV (%15[a-z0-9_]): %lf", &cache->size.number, cache->first_type,
+	           &cache->first.number) != 3)
+		return false;
+	cache->transposed = transposed
+	                    && sscanf(transposed, "kv^T (%15[a-z0-9_]): %lf", cache->second_type, &cache->second.number) == 2;
+	return true;
+}
+
 /* Until 2025: "llama_kv_cache_init: kv_size = 32768, ..., n_layer = 64, ...", then "KV self size  = 4352.00 MiB, K (q8_0):
- * 2176.00 MiB, V (q8_0): 2176.00 MiB". */
+ * 2176.00 MiB, V (q8_0): 2176.00 MiB". Where the first is missing the context has as many cells. */
 static void take_old_llama_cache(struct kv_log *log, const char *line, unsigned number)
 {
 	const char *cells = strstr(line, "kv_size = "), *layers = strstr(line, "n_layer = "), *size = strstr(line, "KV self size");
+	const struct kv_log_value *context = kv_log_get(log, KV_FACT_CONTEXT);
 	struct kv_log_cache cache = {.cells = log->llama_cells, .layers = log->llama_layers, .seqs = 1, .streams = 1};
 
+	if (cache.cells <= 0 && context)
+		cache.cells = context->number;
 	if (cells && layers) {
 		log->llama_cells = strtod(cells + strlen("kv_size = "), NULL);
 		log->llama_layers = strtod(layers + strlen("n_layer = "), NULL);
 	}
-	if (size && sscanf(size, "KV self size = %lf MiB, K (%15[a-z0-9_]): %lf MiB, V (%15[a-z0-9_]): %lf", &cache.size.number,
-	                   cache.first_type, &cache.first.number, cache.second_type, &cache.second.number) == 5)
+	if (size && (sscanf(size, "KV self size = %lf MiB, K (%15[a-z0-9_]): %lf MiB, V (%15[a-z0-9_]): %lf", &cache.size.number,
+	                    cache.first_type, &cache.first.number, cache.second_type, &cache.second.number) == 5
+	             || read_latents(size, &cache)))
 		add_llama_cache(log, &cache, number);
 }
 
