@@ -42,10 +42,15 @@ static const struct bad table[] = {
 	 ":1: column arrival_s: stands twice in the header"},
 	{TEXT("arrival_s,prompt_token,output_tokens\n0,1,1\n"), NULL,
 	 ":1: unknown column 'prompt_token': did you mean 'prompt_tokens'?"},
+	/* All that work, and none that does not. */
+	{TEXT("arrival_s,colour,prompt_tokens,output_tokens\n0,1,1,1\n"), NULL,
+	 ":1: unknown column 'colour': valid are arrival_s, prompt, content, prompt_tokens, output_tokens, max_tokens, "
+	 "request_id, tenant, salt, adapter, priority, retrieval_s, after, think_s, deadline_s"},
 	{TEXT("arrival_s,\033[31mprompt,output_tokens\n0,a:1,1\n"), NULL, ":1: unknown column '?[31mprompt'"},
 	{TEXT("arrival_s,prompt_tokens,output_tokens,no_store\n0,1,1,5\n"), NULL,
-	 ":1: column no_store: is not built yet"},
-	{TEXT("arrival_s,prompt_tokens,output_tokens,ttl_s\n0,1,1,5\n"), NULL, ":1: column ttl_s: is not built yet"},
+	 ":1: column no_store: is not built: leave it out; a salt of its own keeps"},
+	{TEXT("arrival_s,prompt_tokens,output_tokens,ttl_s\n0,1,1,5\n"), NULL,
+	 ":1: column ttl_s: is not built: leave it out; --eviction ttl,ttl=300s"},
 	{TEXT("arrival_s,prompt,content,output_tokens\n0,a:1,b:1,5\n"), NULL,
 	 ":1: the header has both prompt and content"},
 	{TEXT(H3 "0,1,1\n1,\"1,1\n2,1,1\n"), NULL, ":3: malformed quotes"},
@@ -125,7 +130,7 @@ static const struct bad table[] = {
 	 "unknown_key", ":2: unknown key 'tenent': did you mean 'tenant'?"},
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n"
 	      "{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1,\"ttl_s\":5}\n"),
-	 "not_built", ":2: ttl_s: is not built yet"},
+	 "not_built", ":2: ttl_s: is not built: leave it out; --eviction ttl"},
 	{TEXT("{\"arrival_s\":0,\"prompt_tokens\":5,\"output_tokens\":1}\n"
 	      "{\"arrival_s\":\"1\",\"prompt_tokens\":5,\"output_tokens\":1}\n"),
 	 "not_a_number", ":2: arrival_s: '\"1\"' is not a number"},

@@ -321,7 +321,6 @@ static void remember(void *owner, const struct kv_row *row)
 	native->places[native->place_count++] = (struct place){row->index, kv_row_root(row)};
 }
 
-#define NOT_BUILT "is not built yet; allowed: a trace without it"
 #define AT(member) .offset = offsetof(struct kv_row, member)
 
 static const struct kv_field fields[] = {
@@ -340,8 +339,10 @@ static const struct kv_field fields[] = {
 	{.name = "after", .read_text = read_after_text, .read_json = read_after_json},
 	{.name = "think_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(think)},
 	{.name = "deadline_s", .type = KV_FIELD_TIME, .digits = SECONDS, AT(deadline)},
-	{.name = "ttl_s", .refusal = NOT_BUILT},
-	{.name = "no_store", .refusal = NOT_BUILT},
+	{.name = "ttl_s",
+	 .refusal = "is not built: leave it out; --eviction ttl,ttl=300s gives all content one time to live"},
+	{.name = "no_store",
+	 .refusal = "is not built: leave it out; a salt of its own keeps a request's content from all others, though stored"},
 	{0}
 };
 

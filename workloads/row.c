@@ -363,6 +363,8 @@ int kv_field_fail_unknown(const struct kv_table *table, const char *what, const 
 	size_t capacity = 0, count = 0;
 
 	for (const struct kv_field *field = table->fields; field->name != NULL; field++) {
+		if (field->refusal != NULL)
+			continue;
 		names = kv_grow(names, &capacity, count + 1, sizeof *names);
 		names[count++] = field->name;
 	}
