@@ -72,10 +72,10 @@ static const struct argp_option options[] = {
 	  .doc = "Tokens of a block (default: the trace's block ids, or 16 where it has none)" },
 	{ .name = "prefix",
 	  .key = OPTION_PREFIX,
-	  .arg = "NAME[,param=value]",
-	  .doc = "How prompts are found: block-hash, by whole blocks; radix[,page=N], in a radix tree of pages "
-	         "(default: --block-size, or 1 token) that goes by whole leaves; position-independent[,piece=N]: "
-	         "equal pieces wherever they stand, an upper bound where the pool holds them all (default: block-hash)" },
+	  .arg = "NAME[,...]",
+	  .doc = "How prompts are found: block-hash (default), by whole blocks; radix[,page=N], in a radix tree of pages "
+	         "(default: --block-size, or 1 token) that goes by whole leaves; position-independent[,piece=N]: equal "
+	         "pieces wherever they stand, an upper bound where the pool holds them all" },
 	{ 0 }
 };
 

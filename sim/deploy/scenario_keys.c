@@ -130,10 +130,10 @@ static const struct kv_key keys[] = {
 	{ .path = "engine.max_num_seqs", .sizes = true, .flag = "max-num-seqs", .argument = "N", .type = KV_KEY_COUNT,
 	  FIELD(engine.max_num_seqs), .minimum = 1, .maximum = 1000000,
 	  .help = "Most requests that run at once (default: the profile's for the GPU)" },
-	{ .path = "engine.step_order", .flag = "step-order", .argument = "mixed|prefill-first", .type = KV_KEY_CHOICE,
+	{ .path = "engine.step_order", .flag = "step-order", .argument = "ORDER", .type = KV_KEY_CHOICE,
 	  FIELD(engine.step_order), .fallback = "mixed", .choices = step_orders,
-	  .help = "Steps hold prompts and decodes under one budget, or prompts alone while there are any (SGLang "
-	          "without --enable-mixed-chunk)" },
+	  .help = "mixed: steps hold prompts and decodes under one budget; prefill-first: prompts alone while there are any "
+	          "(SGLang without --enable-mixed-chunk)" },
 	{ .path = "engine.max_num_batched_tokens", .sizes = true, .flag = "max-num-batched-tokens",
 	  .alias = "chunked-prefill-size", .argument = "N", .type = KV_KEY_COUNT, FIELD(engine.max_num_batched_tokens),
 	  .minimum = 1, .maximum = KV_TOKENS_MAX,

@@ -34,6 +34,14 @@ for option in --scenario --set --model --hardware --tensor-parallel-size --no-en
 	expect_line "the help of run names $option" 0 "$option"
 done
 
+# argp now and then loses the margin of a text, which then begins in the first column right below its option.
+for command in run compare size check-log calibrate report list 'trace info' 'trace cache' 'trace convert' 'trace generate' \
+	'trace validate'; do
+	# shellcheck disable=SC2086
+	run $command --help
+	report "$(awk '/^[^ ]/ && before ~ /^ +-/ { exit 1 } { before = $0 }' "$scratch/out"; echo $?)" "texts have their margin: $command"
+done
+
 for option in --headroom-bytes --data-parallel-size --async --report; do
 	run run --help
 	if grep -qF -e "$option" "$scratch/out"; then
