@@ -363,6 +363,16 @@ static const struct {
 	{"llama_context: n_ctx = 32768\nllama_kv_cache: CUDA0 KV buffer size = 2688.00 MiB\n", "llama-3.1-8b", NULL, 0, 0, 1, 0,
 	 "21 of the model's 32 layers as f16"},
 	{"llama_context: n_ctx = 32768\nllama_kv_cache: CUDA0 KV buffer size = 4000.00 MiB\n", "llama-3.1-8b", NULL, 0, 0, 0, 1, "as f16"},
+	/* SergiioB/intel-arc-pro-b70-inference-cookbook#4 breaks off; #16118 without its model; one that had no reason */
+	{"ValueError: To serve at least one request with the model's max seq len (100000), (4.26 GiB KV cach\ne is needed, which is larger "
+	 "than the available KV cache memory (4.25 GiB). Based on the avai", NULL, NULL, 0, 1, 0, 0, "more than the 4.25 GiB"},
+	{"To serve at least one request with the models's max seq len (1048576), (24.00 GiB KV cache is needed, which is larger than the "
+	 "available KV cache memory (9.97 GiB).\n", NULL, NULL, 0, 1, 0, 0, "more than the 9.97 GiB"},
+	{"To serve at least one request with the models's max seq len (1048576), (9.90 GiB KV cache is needed, which is larger than the "
+	 "available KV cache memory (9.97 GiB).\n", NULL, NULL, 0, 0, 0, 1, "no reason to refuse"},
+	/* robotmunki.com/pages/vllm-startup-log-annotated.html: Gemma-4-31B in NVFP4 */
+	{"GPU KV cache size: 1,563,739 tokens\nMaximum concurrency for 262,144 tokens per request: 5.97x\n", "gemma-4-31b", NULL, 0, 2, 0, 0,
+	 "58441 blocks / 9797 of one request"},
 	/* where all ranks tell their memory, none has less; one rank does not have two; 7 tokens more are no whole blocks */
 	{"(Worker_TP0 pid=1) Available KV cache memory: 8.11 GiB\n(Worker_TP1 pid=2) Available KV cache memory: 8.12 GiB\n(Worker_TP2 "
 	 "pid=3) Available KV cache memory: 8.12 GiB\n(Worker_TP3 pid=4) Available KV cache memory: 8.12 GiB\nGPU KV cache size: 178,880 "

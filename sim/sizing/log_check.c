@@ -423,6 +423,21 @@ static void check_longest(struct kv_checker *c, const struct kv_log_value *longe
 		                   "whole blocks");
 }
 
+/* Older versions, and pastes that break off, do not go on to say what would fit. */
+static void check_needed(struct kv_checker *c, const struct kv_log_value *needed)
+{
+	const struct kv_log_value *kv = kv_log_on_line(c->log, KV_FACT_KV, needed->line);
+
+	if (!kv)
+		return;
+	if (kv_span_of(needed).high > kv_span_of(kv).low)
+		kv_checker_add(c, KV_FACT_NEEDED, needed, needed->number, KV_CHECK_AGREES, "more than the %.10g GiB there are: the "
+		               "engine refuses to start", kv->number);
+	else
+		kv_checker_add(c, KV_FACT_NEEDED, needed, kv->number, KV_CHECK_DIFFERS, "not more than the %.10g GiB there are: no "
+		               "reason to refuse", kv->number);
+}
+
 /* What one request needs and the longest that fits, against KV memory. */
 static void check_refusal(struct kv_checker *c)
 {
@@ -438,6 +453,8 @@ static void check_refusal(struct kv_checker *c)
 	else if (longest && fmod(longest->number, size) == 0)
 		kv_checker_add(c, KV_FACT_STORABLE, longest, longest->number, KV_CHECK_AGREES, "whole blocks of %.0f (N = %.0f)", size,
 		               longest->number / size);
+	else if (needed && !longest)
+		check_needed(c, needed);
 }
 
 /* Without a model: what the memory of so many tokens comes to. */
