@@ -342,11 +342,26 @@ static int check_memory(const struct kv_size_report *report, struct kv_error *er
 	                           "--kv-cache-memory-bytes or --num-gpu-blocks-override", s->hardware);
 }
 
+static int answer_at(struct kv_size_report *report, enum kv_error_end end, struct kv_size_answer *answer, struct kv_error *err)
+{
+	struct kv_size_question q = report->question;
+
+	q.budget.error_end = end;
+	return kv_size(&q, answer, err);
+}
+
+bool kv_size_report_is_vague(const struct kv_size_report *report)
+{
+	return report->least.budget.kv_bytes < report->most.budget.kv_bytes && !report->question.budget.num_blocks_override;
+}
+
 int kv_size_report_answer(struct kv_size_report *report, struct kv_error *err)
 {
 	return check_memory(report, err) ||
 	       kv_deployment_plan(&report->deployment, &report->scenario, report->arguments.gpu_memory, err) ||
-	       fill_question(report, err) || kv_size(&report->question, &report->answer, err) ? -1 : 0;
+	       fill_question(report, err) || answer_at(report, KV_AS_FITTED, &report->answer, err) ||
+	       answer_at(report, KV_LEAST_LEFT, &report->least, err) ||
+	       answer_at(report, KV_MOST_LEFT, &report->most, err) ? -1 : 0;
 }
 
 void kv_size_report_fini(struct kv_size_report *report)

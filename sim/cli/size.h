@@ -46,6 +46,7 @@ struct kv_size_report {
 	enum kv_draft_method drafter;
 	struct kv_size_question question;
 	struct kv_size_answer answer;
+	struct kv_size_answer least, most;  /* at the ends of the known errors of what is assumed */
 	struct kv_size_trace trace;      /* requests = 0: none was given */
 };
 
@@ -83,6 +84,9 @@ void kv_size_print_json(struct kv_output *out, json_t *object);
 
 /* Loads the drafter of --speculative-config, if there is one; the deployment must have been planned. */
 int kv_size_read_drafter(struct kv_size_report *report, struct kv_error *err);
+
+/* Do known errors of what is assumed move the number of blocks? */
+bool kv_size_report_is_vague(const struct kv_size_report *report);
 
 /* --length, or max_model_len without it. */
 uint64_t kv_size_report_length(const struct kv_size_report *report);

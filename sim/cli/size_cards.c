@@ -20,6 +20,7 @@ struct card {
 	bool known;                /* its memory: all that follows is of cards whose memory is known */
 	bool starts, suffices;
 	uint64_t gpus, memory, users;
+	uint64_t least_users, most_users;  /* at the ends of known errors */
 	int64_t kv_bytes;
 	struct kv_size_remedies remedies;  /* none where it suffices */
 	struct kv_size_report report;
@@ -28,6 +29,11 @@ struct card {
 static uint64_t users_wanted(const struct kv_size_report *r)
 {
 	return r->arguments.sequences ? r->arguments.sequences : 1;
+}
+
+static uint64_t users_of(const struct kv_size_report *r, const struct kv_size_answer *a)
+{
+	return a->starts ? kv_size_requests_at_once(&r->question, a, kv_size_report_length(r), r->arguments.data_parallel) : 0;
 }
 
 static void judge(struct card *card)
@@ -40,8 +46,9 @@ static void judge(struct card *card)
 	card->memory = b->device_bytes;
 	card->kv_bytes = r->answer.budget.kv_bytes;
 	card->starts = r->answer.starts;
-	card->users = card->starts ? kv_size_requests_at_once(&r->question, &r->answer, kv_size_report_length(r), replicas)
-	                           : 0;
+	card->users = users_of(r, &r->answer);
+	card->least_users = users_of(r, &r->least);
+	card->most_users = users_of(r, &r->most);
 	card->suffices = card->users >= users_wanted(r);
 	kv_size_report_remedies(r, users_wanted(r), &card->remedies);
 }
@@ -102,13 +109,15 @@ static int next_name(const char **list, const char *whole, struct card *card, st
 
 static void print_row(struct kv_output *out, const struct card *c)
 {
-	if (!c->known)
-		kv_output_printf(out, "%-20s memory not known: ask for it alone, with --gpu-memory\n",
-		                 c->name);
-	else
-		kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s\n", c->name, c->gpus,
-		                 (double)c->memory / GIB, (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users,
-		                 c->suffices ? "yes" : "no");
+	if (!c->known) {
+		kv_output_printf(out, "%-20s memory not known: ask for it alone, with --gpu-memory\n", c->name);
+		return;
+	}
+	kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s", c->name, c->gpus, (double)c->memory / GIB,
+	                 (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users, c->suffices ? "yes" : "no");
+	if (c->least_users < c->most_users)
+		kv_output_printf(out, " (%" PRIu64 " to %" PRIu64 " within the errors known)", c->least_users, c->most_users);
+	kv_output_text(out, "\n");
 }
 
 static int widest_option(const struct card *cards, size_t count)
@@ -170,9 +179,10 @@ static json_t *card_json(const struct card *c)
 {
 	if (!c->known)
 		return json_pack("{ss sb}", "hardware", c->name, "memory_known", 0);
-	return json_pack("{ss sb sI sI sI sb sI sb so so}", "hardware", c->name, "memory_known", 1, "gpus",
+	return json_pack("{ss sb sI sI sI sb sI s[II] sb so so}", "hardware", c->name, "memory_known", 1, "gpus",
 	                 (json_int_t)c->gpus, "memory_bytes", (json_int_t)c->memory, "kv_cache_bytes",
-	                 (json_int_t)c->kv_bytes, "starts", c->starts, "users", (json_int_t)c->users, "enough",
+	                 (json_int_t)c->kv_bytes, "starts", c->starts, "users", (json_int_t)c->users,
+	                 "users_within_known_errors", (json_int_t)c->least_users, (json_int_t)c->most_users, "enough",
 	                 c->suffices, "would_do", kv_size_remedies_json(&c->remedies), "tried",
 	                 kv_size_attempts_json(&c->remedies));
 }

@@ -181,6 +181,19 @@ static void add_answer(json_t *object, const struct kv_size_report *report)
 	json_decref(numbers);
 }
 
+static json_t *ends_json(const struct kv_size_report *r)
+{
+	uint64_t tokens = kv_size_report_length(r), replicas = r->arguments.data_parallel;
+	const struct kv_size_answer *least = &r->least, *most = &r->most;
+
+	return json_pack("{s[bb] s[II] s[II] s[ff] s[II]}", "starts", least->starts, most->starts, "kv_cache_bytes",
+	                 (json_int_t)least->budget.kv_bytes, (json_int_t)most->budget.kv_bytes, "num_gpu_blocks",
+	                 (json_int_t)least->budget.num_blocks, (json_int_t)most->budget.num_blocks, "max_concurrency",
+	                 least->max_concurrency, most->max_concurrency, "at_once",
+	                 (json_int_t)kv_size_requests_at_once(&r->question, least, tokens, replicas),
+	                 (json_int_t)kv_size_requests_at_once(&r->question, most, tokens, replicas));
+}
+
 json_t *kv_size_report_json(const struct kv_size_report *report)
 {
 	const struct kv_deployment *d = &report->deployment;
@@ -199,6 +212,8 @@ json_t *kv_size_report_json(const struct kv_size_report *report)
 		json_object_update_new(object, json_pack("{sI sI}", "state_slots", (json_int_t)report->answer.budget.state_slots,
 		                                         "state_slots_per_request",
 		                                         (json_int_t)report->question.budget.states_per_request));
+	if (kv_size_report_is_vague(report))
+		json_object_set_new(object, "within_known_errors", ends_json(report));
 	if (report->answer.pools.count)
 		json_object_set_new(object, "window_pools", pools_json(&report->answer.pools));
 	json_object_set_new(object, "notes", kv_size_notes_json(&d->warnings));

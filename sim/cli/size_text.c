@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/quantity.h"
@@ -145,6 +147,23 @@ static void print_state_slots(struct kv_output *out, const struct kv_size_report
 		                 slots, each, slots / each);
 }
 
+/* Values at both ends of the known errors of what is assumed. */
+static void print_ends(struct kv_output *out, const struct kv_size_report *r, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void print_ends(struct kv_output *out, const struct kv_size_report *r, const char *format, ...)
+{
+	char ends[96];
+	va_list args;
+
+	if (!kv_size_report_is_vague(r))
+		return;
+	va_start(args, format);
+	vsnprintf(ends, sizeof ends, format, args);
+	va_end(args);
+	kv_output_printf(out, "  within the errors known          %s\n", ends);
+}
+
 static void print_pool(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_size_answer *a = &r->answer;
@@ -152,6 +171,7 @@ static void print_pool(struct kv_output *out, const struct kv_size_report *r)
 
 	kv_output_printf(out, "Blocks                             %" PRIu64 ", usable %" PRIu64 "\n", a->budget.num_blocks,
 	                 a->budget.usable_blocks);
+	print_ends(out, r, "%" PRIu64 " to %" PRIu64, r->least.budget.num_blocks, r->most.budget.num_blocks);
 	kv_output_printf(out, "KV cache tokens                    %" PRIu64 "%s\n",
 	                 a->kv_cache_tokens, a->pools.count ? " in whole contexts" : " = blocks // groups x block size");
 	kv_output_printf(out, "KV cache size as %-17s %" PRIu64 " tokens%s\n", "the engine logs", a->kv_cache_tokens_reported,
@@ -181,6 +201,7 @@ static void print_capacity(struct kv_output *out, const struct kv_size_report *r
 		out,
 		"Concurrency at max_model_len       %.2fx (%s)\n", a->max_concurrency,
 		is_llama(r) ? "slots whose cells would fit" : "a bound, not a limit: blocks are taken as tokens arrive");
+	print_ends(out, r, "%.2fx to %.2fx", r->least.max_concurrency, r->most.max_concurrency);
 	if (r->arguments.data_parallel > 1)
 		kv_output_printf(out, "  on all %" PRIu64 " replicas             %.2fx\n", r->arguments.data_parallel,
 		                 a->max_concurrency * (double)r->arguments.data_parallel);
@@ -234,6 +255,9 @@ static void print_lengths(struct kv_output *out, const struct kv_size_report *r)
 		kv_output_printf(out, " (%" PRIu64 " beside the null block)", usable);
 	kv_output_printf(out, "; each %" PRIu64 " blocks, %s\n", kv_size_report_blocks(r, length),
 	                 kv_format_bytes_short((int64_t)each, bytes));
+	print_ends(out, r, "%" PRIu64 " to %" PRIu64 " beside the null block",
+	           kv_size_requests_held(&r->question, &r->least, length, true) * replicas,
+	           kv_size_requests_held(&r->question, &r->most, length, true) * replicas);
 	if (usable > kv_size_report_slots(r)) {
 		kv_output_text(out, "  but ");
 		print_slots(out, r);
@@ -300,7 +324,7 @@ static void print_verdict(struct kv_output *out, const struct kv_size_report *r)
 	const struct kv_size_answer *a = &r->answer;
 
 	if (a->starts)
-		kv_output_text(out, "\nIt starts.\n");
+		kv_output_printf(out, "\nIt starts%s.\n", r->least.starts ? "" : ", but at the far end of the errors known it would not");
 	else
 		kv_output_printf(out,
 		                 "\nIt does not start: one request of %" PRIu64

@@ -49,6 +49,9 @@ bool kv_sizing_has_whole_contexts(const struct kv_sizing_rule *rule);
 /* Bytes that the user gave or left open. */
 #define KV_BYTES_UNSET INT64_MIN
 
+/* Which end of their known errors assumed lines are drawn at: as fitted, where they leave the least, or the most. */
+enum kv_error_end { KV_AS_FITTED, KV_LEAST_LEFT, KV_MOST_LEFT };
+
 struct kv_budget_question {
 	const struct kv_model *model;
 	struct kv_sizing_rule rule;
@@ -66,6 +69,7 @@ struct kv_budget_question {
 	int64_t runtime_bytes;            /* unset = kv_runtime_bytes(), assumed; likewise the next two */
 	int64_t activation_bytes;
 	int64_t graph_bytes;
+	enum kv_error_end error_end;      /* of the assumed activation peak and runtime */
 	int64_t reserve_bytes;            /* services beside the engine; unset = 0 */
 	int64_t headroom_bytes;           /* kept free on purpose; unset = 0 */
 	uint64_t kv_cache_memory_bytes;   /* replaces the formula; 0 = unset */

@@ -47,6 +47,13 @@ int64_t kv_runtime_bytes(const struct kv_peak_shape *shape)
 	return (int64_t)((shape->pipeline_parallel > 1 ? 0.07 : 0.25) * GIB);
 }
 
+int64_t kv_runtime_most_bytes(const struct kv_peak_shape *shape)
+{
+	bool alone = shape->tensor_parallel == 1 && shape->pipeline_parallel == 1;
+
+	return alone ? (int64_t)(0.70 * GIB) : kv_runtime_bytes(shape);
+}
+
 int64_t kv_graph_bytes(uint32_t layers, uint64_t max_seqs)
 {
 	return (int64_t)layers * GRAPH_BYTES_A_LAYER * (int64_t)kv_min(max_seqs, GRAPHED_SEQS) / GRAPHED_SEQS;

@@ -42,6 +42,13 @@ expect_line 'with their bytes' 0 '= 1670 blocks x 1310720 bytes x 1 sequences = 
 expect_line 'and the budget as arithmetic' 0 \
 	'-       8589934592  beyond gpu_memory_utilization: 85899345920 - 0.9 x 85899345920 rounded up'
 
+# A measured start had 2,588 blocks: within the errors of what is assumed, not at its middle.
+run size --model llama-3.1-8b --hardware rtx-4090 --engine vllm-0.19 --gpu-memory-utilization 0.9 --max-model-len 8192 --json
+blocks=$(sed -n '/"within_known_errors"/,/}/p' "$scratch/out" | tr -d ' \n' | sed 's/.*"num_gpu_blocks":\[\([0-9,]*\)\].*/\1/')
+report "$([ "${blocks%,*}" -lt 2588 ] && [ "${blocks#*,}" -gt 2588 ]; echo $?)" 'errors of assumed lines reach the blocks'
+run size --model llama-3.1-8b --hardware rtx-4090 --max-model-len 8192 --activation-bytes 1GiB --kv-cache-memory-bytes 4GiB
+report "$(! grep -q 'within the errors' "$scratch/out"; echo $?)" 'a given budget has none'
+
 run size --model gpt-oss-120b --gpu-memory 80GiB --gpu-memory-utilization 0.7
 expect_line 'a budget below zero' 0 'KV cache                               -'
 
