@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/base/names.h"
+#include "sim/cli/size.h"
 
 /* argp keys: above all characters; two a scenario key, the second for its --no- form. */
 enum { OPTION_SCENARIO = 0x200, OPTION_SET, OPTION_KEYS = 0x1000 };
@@ -212,6 +213,55 @@ static char *long_form(char *argument)
 	return argument;
 }
 
+/* Options of engines and their benchmarks. What they are here: an option of exactly that meaning, or how it is said
+ * otherwise; NULL = kvsim does not model it. */
+static const struct {
+	const char *name, *here;
+} foreign[] = {
+	{ "tp", "--tensor-parallel-size" },
+	{ "tp-size", "--tensor-parallel-size" },
+	{ "pp", "--pipeline-parallel-size" },
+	{ "pp-size", "--pipeline-parallel-size" },
+	{ "model-path", "--model" },
+	{ "context-length", "--max-model-len" },
+	{ "max-seq-len", "--max-model-len" },
+	{ "page-size", "--block-size" },
+	{ "tokens-per-block", "--block-size" },
+	{ "max-running-requests", "--max-num-seqs" },
+	{ "max-batch-size", "--max-num-seqs" },
+	{ "max-num-tokens", "--max-num-batched-tokens" },
+	{ "schedule-policy", "--scheduling-policy" },
+	{ "disable-radix-cache", "--no-enable-prefix-caching" },
+	{ "mem-fraction-static", "--gpu-memory-utilization, with an SGLang profile as --engine" },
+	{ "free-gpu-memory-fraction", "--gpu-memory-utilization, with a TensorRT-LLM profile as --engine" },
+	{ "kv-cache-free-gpu-mem-fraction", "--gpu-memory-utilization, with a TensorRT-LLM profile as --engine" },
+	{ "num-prompts", "--rows 0:N of a trace, --set workload.generate.requests=N of a described load" },
+	{ "cpu-offload-gb", NULL },
+	{ "decode-context-parallel-size", NULL },
+	{ "enforce-eager", NULL },
+	{ "kv-offloading-backend", NULL },
+	{ "kv-offloading-size", NULL },
+	{ "max-long-partial-prefills", NULL },
+	{ "max-num-partial-prefills", NULL },
+};
+
+/* What is known by another name, or of kvsim size alone; 0 = neither. */
+static int fail_known_elsewhere(const char *name, struct kv_error *err)
+{
+	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+		if (strcmp(foreign[i].name, name) != 0)
+			continue;
+		return foreign[i].here != NULL
+		               ? kv_fail(err, KV_EXIT_USAGE, "unknown option '--%s': here: %s", name, foreign[i].here)
+		               : kv_fail(err, KV_EXIT_USAGE, "unknown option '--%s': not modelled", name);
+	}
+	for (const struct argp_option *o = kv_size_options(); o->name || o->doc; o++)
+		if (o->name != NULL && strcmp(o->name, name) == 0)
+			return kv_fail(err, KV_EXIT_USAGE,
+			               "unknown option '--%s': kvsim size has it; it is not modelled here", name);
+	return 0;
+}
+
 static int fail_unknown_option(const char *name, size_t length, const struct argp_option **options, size_t count,
                                struct kv_error *err)
 {
@@ -221,6 +271,8 @@ static int fail_unknown_option(const char *name, size_t length, const struct arg
 	for (size_t i = 0; i < count; i++)
 		names[i] = options[i]->name;
 	snprintf(given, sizeof given, "%.*s", (int)length, name);
+	if (fail_known_elsewhere(given, err))
+		return -1;
 	nearest = kv_nearest_name(given, names, count);
 	if (nearest != NULL)
 		return kv_fail(err, KV_EXIT_USAGE, "unknown option '--%s': did you mean '--%s'?", given, nearest);

@@ -181,6 +181,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
+const struct argp_option *kv_size_options(void)
+{
+	return own;
+}
+
 int kv_size_read_arguments(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
 {
 	struct argp_child children[] = { { .argp = kv_cli_sizing_argp() }, { 0 } };

@@ -60,6 +60,9 @@ int kv_size_report_answer(struct kv_size_report *report, struct kv_error *err);
 int kv_size_read_trace(struct kv_size_report *report, struct kv_error *err);
 void kv_size_report_fini(struct kv_size_report *report);
 
+/* Those of kvsim size alone, ended by {0}. */
+const struct argp_option *kv_size_options(void);
+
 /* --hardware A,B,C: one row a card; asked is what the arguments came to, unanswered. */
 int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, struct kv_error *err);
 

@@ -61,6 +61,36 @@ expect 'or points to the help' 64 <<END
 kvsim: unknown option '--zzzzzzzzzz': --help lists the valid ones
 END
 
+# Names of engines and benchmarks: what is here, or that nothing is. Of vLLM's, SGLang's and TensorRT-LLM's documentation.
+while read -r option here; do
+	run run --model llama-3.1-8b "--$option" 1
+	expect_line "the option of an engine: --$option" 64 "unknown option '--$option': $here"
+done <<END
+tp here: --tensor-parallel-size
+tp-size here: --tensor-parallel-size
+context-length here: --max-model-len
+page-size here: --block-size
+max-running-requests here: --max-num-seqs
+mem-fraction-static here: --gpu-memory-utilization, with an SGLang profile
+free-gpu-memory-fraction here: --gpu-memory-utilization, with a TensorRT-LLM profile
+kv-cache-free-gpu-mem-fraction here: --gpu-memory-utilization, with a TensorRT-LLM profile
+num-prompts here: --rows 0:N of a trace, --set workload.generate.requests=N
+cpu-offload-gb not modelled
+enforce-eager not modelled
+max-num-partial-prefills not modelled
+max-long-partial-prefills not modelled
+decode-context-parallel-size not modelled
+kv-offloading-size not modelled
+data-parallel-size kvsim size has it; it is not modelled here
+enable-expert-parallel kvsim size has it; it is not modelled here
+num-speculative-tokens kvsim size has it; it is not modelled here
+async-scheduling kvsim size has it; it is not modelled here
+END
+run run --model llama-3.1-8b -dp 2
+expect_line 'the short form too' 64 "unknown option '--data-parallel-size': kvsim size has it"
+run run --mem_fraction_static=0.8
+expect_line 'with underscores too' 64 "unknown option '--mem-fraction-static': here: --gpu-memory-utilization"
+
 run run trace.csv
 expect_line 'a trace is named by its option' 64 "unexpected argument 'trace.csv' (a trace is named with --trace)"
 
