@@ -361,29 +361,65 @@ static json_t *policies_named(const char *name, struct kv_error *err)
 	return NULL;
 }
 
-/* A profile as its file has it: the policies, defaults and switches that it bundles, with their reasons. */
-static json_t *engine_named(const char *name, struct kv_error *err)
+/* A profile as its file has it, with the reasons that stand there. */
+static json_t *profile_text(const char *kind, const char *name, struct kv_error *err)
+{
+	const char *text = kv_profile_text(kind, name);
+
+	if (text != NULL)
+		return json_pack("[{ss ss}]", "name", name, "text", text);
+	kv_fail(err, KV_EXIT_USAGE, "%s is a file of yours: list shows what is built in", name);
+	return NULL;
+}
+
+static json_t *profile_named(const char *kind, const char *what, const char *name, struct kv_error *err)
 {
 	const char *names[64];
 	size_t count = 0;
 
-	for (const struct kv_profile *p = kv_profile_next("engines", NULL); p != NULL && count < 64;
-	     p = kv_profile_next("engines", p)) {
+	if (kv_profile_text(kind, name) != NULL)
+		return profile_text(kind, name, err);
+	for (const struct kv_profile *p = kv_profile_next(kind, NULL); p != NULL && count < 64; p = kv_profile_next(kind, p))
 		names[count++] = p->name;
-		if (strcmp(p->name, name) == 0)
-			return json_pack("[{ss ss}]", "name", p->name, "text", p->text);
-	}
-	kv_fail_unknown(err, KV_EXIT_USAGE, "engine profile", name, names, count);
+	kv_fail_unknown(err, KV_EXIT_USAGE, what, name, names, count);
 	return NULL;
 }
 
+static json_t *engine_named(const char *name, struct kv_error *err)
+{
+	return profile_named("engines", "engine profile", name, err);
+}
+
+static json_t *preset_named(const char *name, struct kv_error *err)
+{
+	return profile_named("presets", "preset", name, err);
+}
+
+static json_t *model_named(const char *name, struct kv_error *err)
+{
+	struct kv_model *model = kv_model_load(name, err);
+	json_t *found = model != NULL ? profile_text("models", model->name, err) : NULL;
+
+	kv_model_free(model);
+	return found;
+}
+
+static json_t *card_named(const char *name, struct kv_error *err)
+{
+	struct kv_hardware *card = kv_hardware_load(name, err);
+	json_t *found = card != NULL ? profile_text("hardware", card->name, err) : NULL;
+
+	kv_hardware_free(card);
+	return found;
+}
+
 static const struct topic topics[] = {
-	{ "models", model_rows, NULL },
-	{ "hardware", hardware_rows, NULL },
+	{ "models", model_rows, model_named },
+	{ "hardware", hardware_rows, card_named },
 	{ "engines", engine_rows, engine_named },
 	{ "policies", policy_rows, policies_named },
 	{ "formats", format_rows, format_named },
-	{ "presets", preset_rows, NULL },
+	{ "presets", preset_rows, preset_named },
 	{ "keys", key_rows, NULL },
 };
 
@@ -479,9 +515,9 @@ int kv_cli_list(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse_option,
-		.args_doc = "models\nhardware\nengines [NAME]\npolicies [NAME]\nformats [NAME]\npresets\nkeys",
-		.doc = "Lists the names that a scenario may use; with NAME, all about one engine profile, policy or "
-		       "format."
+		.args_doc = "models [NAME]\nhardware [NAME]\nengines [NAME]\npolicies [NAME]\nformats [NAME]\npresets [NAME]\nkeys",
+		.doc = "Lists the names that a scenario may use; with NAME, all about one: a profile as its file has it, a "
+		       "policy or format with its parameters."
 	};
 	struct arguments arguments = { 0 };
 	struct kv_error err;

@@ -25,8 +25,21 @@ run list engines trtllm-guaranteed-no-evict
 expect_line 'one profile with the policies that it bundles' 0 '  admission: no-evict'
 run list engines trtllm
 expect_line 'an unknown profile' 64 "unknown engine profile 'trtllm'"
-run list models llama-3.1-8b
-expect_line 'topics without details take no name' 64 "unexpected argument 'llama-3.1-8b'"
+run list models meta-llama/Llama-3.1-8B-Instruct
+expect_line 'one model by any of its names' 0 '"max_position_embeddings": 131072'
+run list hardware h100
+expect_line 'one card, with what its figures come from' 0 'memory: 81559MiB'
+run list hardware h1000
+expect_line 'an unknown card' 64 "unknown hardware 'h1000'"
+printf 'name: mine\n' >"$scratch/mine.yaml"
+run list hardware ./mine.yaml
+expect_line 'a file is not built in' 64 'mine is a file of yours'
+run list presets chat
+expect_line 'one preset' 0 'Chat: conversations of a few turns'
+run list presets chatt
+expect_line 'an unknown preset' 64 "unknown preset 'chatt': did you mean 'chat'?"
+run list keys seed
+expect_line 'topics without details take no name' 64 "unexpected argument 'seed'"
 
 run list models
 for model in llama-3.1-8b llama-3.1-70b gemma-3-27b deepseek-v3 gpt-oss-120b; do
