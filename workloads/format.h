@@ -271,6 +271,7 @@ enum {
 	KV_TRACE_NAMEABLE_OUTPUTS = 2, /* a later prompt may name what an earlier request generated */
 	KV_TRACE_DEPENDENT = 8, /* rows may depend on others */
 	KV_TRACE_ANY_COLUMN = 16, /* rows may have tenants, salts, priorities and what else the native trace knows */
+	KV_TRACE_DRAWN = 64, /* its rows are drawn: the file has none of them */
 	KV_TRACE_SURE_UNIT = 32, /* nobody can mistake the unit of its times */
 	KV_TRACE_CLOCK_FROM_FIRST = 4 /* times count from the first row (dates), not from the file's own zero */
 };

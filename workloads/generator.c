@@ -560,7 +560,7 @@ static struct kv_reader *open_generator(struct kv_trace *trace, const struct kv_
 	}
 	start_runs(self);
 	kv_trace_declare(trace, KV_TRACE_PREFIX_IDENTITY | KV_TRACE_NAMEABLE_OUTPUTS | KV_TRACE_DEPENDENT |
-	                 KV_TRACE_ANY_COLUMN);
+	                 KV_TRACE_ANY_COLUMN | KV_TRACE_DRAWN);
 	return &self->reader;
 }
 

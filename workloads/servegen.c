@@ -367,6 +367,7 @@ static struct kv_reader *open_servegen(struct kv_trace *trace, const struct kv_s
 		close_servegen(self);
 		return NULL;
 	}
+	kv_trace_declare(trace, KV_TRACE_DRAWN);
 	return kv_csv_open(trace, &table, self);
 }
 

@@ -177,7 +177,7 @@ void kv_trace_file_print(struct kv_output *out, const struct kv_trace_file *file
 	kv_trace_file_print_text(out, "File", "%s", file->path);
 	kv_trace_file_print_text(out, "Format", "%s (%s)", kv_trace_format(trace)->name,
 	                         kv_trace_format(trace)->summary);
-	kv_trace_file_print_count(out, "Rows read", counts->rows);
+	kv_trace_file_print_count(out, kv_trace_flags(trace) & KV_TRACE_DRAWN ? "Rows drawn" : "Rows read", counts->rows);
 	kv_trace_file_print_count(out, "Requests", counts->emitted);
 	kv_trace_file_print_count(out, "Rows left out", kv_trace_file_left_out(counts));
 	for (int i = 0; i < KV_FAULTS; i++)

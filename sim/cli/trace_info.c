@@ -38,7 +38,14 @@ struct reuse {
 	uint32_t anywhere;           /* tokens of content seen before at any place */
 };
 
+/* Those that JSON has; text has the sizes of vLLM and of two families of traces. */
 static const uint32_t block_sizes[] = {16, 64, 128, 256, 512};
+
+static bool is_printed(uint32_t block_size)
+{
+	return block_size != 128 && block_size != 256;
+}
+
 static const double percentiles[] = {50, 90, 95, 99};
 
 enum { BLOCK_SIZES = sizeof block_sizes / sizeof *block_sizes, PERCENTILES = sizeof percentiles / sizeof *percentiles };
@@ -336,10 +343,10 @@ static json_t *to_json(const struct kv_trace_file *file, struct kv_trace *trace,
 	double span = span_of(counts);
 
 	set_real(object, "span_s", span);
-	set_real(object, "rate", per_second(counts->emitted - 1, span));
+	json_object_set_new(object, "rate", span > 0 ? json_real(per_second(counts->emitted - 1, span)) : json_null());
 	set_real(object, "prompt_tokens_per_s", per_second(counts->prompt_tokens, span));
 	set_real(object, "output_tokens_per_s", per_second(counts->output_tokens, span));
-	set_real(object, "gap_cv", variation(&info->gap));
+	json_object_set_new(object, "gap_cv", span > 0 ? json_real(variation(&info->gap)) : json_null());
 	set_real(object, "dispersion_1s", dispersion(&info->second));
 	set_real(object, "dispersion_10s", dispersion(&info->ten_seconds));
 	kv_trace_file_set_count(object, "distinct_times", info->step.count + (counts->emitted > 0));
@@ -355,21 +362,41 @@ static json_t *to_json(const struct kv_trace_file *file, struct kv_trace *trace,
 	return object;
 }
 
-static void print_distribution(struct kv_output *out, const char *label, const struct kv_distribution *d, double unit)
+static void print_distribution(struct kv_output *out, const char *label, const struct kv_distribution *d, double unit,
+                               const char *mean)
 {
 	double v[PERCENTILES];
 
 	kv_distribution_nearest_ranks(d, percentiles, PERCENTILES, v);
-	kv_output_printf(out, "%-24s%12g%12g%12g%12g%12g%12g%12.1f\n", label,
-	                 d->count > 0 ? (double)d->minimum / unit : 0, v[0] / unit, v[1] / unit, v[2] / unit,
-	                 v[3] / unit, (double)d->maximum / unit, kv_distribution_mean(d) / unit);
+	kv_output_printf(out, "%-24s%12g%12g%12g%12g%12g%12g%12s\n", label, d->count > 0 ? (double)d->minimum / unit : 0,
+	                 v[0] / unit, v[1] / unit, v[2] / unit, v[3] / unit, (double)d->maximum / unit, mean);
 }
 
-static void print_load(struct kv_output *out, struct kv_trace *trace, struct info *info)
+static void print_lengths(struct kv_output *out, const char *label, const struct kv_distribution *d)
 {
-	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+	char mean[32];
+
+	snprintf(mean, sizeof mean, "%.1f", kv_distribution_mean(d));
+	print_distribution(out, label, d, 1, mean);
+}
+
+/* Times may be microseconds or hours. */
+static void print_times(struct kv_output *out, const char *label, const struct kv_distribution *d)
+{
+	char mean[32];
+
+	snprintf(mean, sizeof mean, "%g", kv_distribution_mean(d) / (double)KV_SECOND);
+	print_distribution(out, label, d, (double)KV_SECOND, mean);
+}
+
+static void print_rates(struct kv_output *out, const struct kv_trace_counts *counts, struct info *info)
+{
 	double span = span_of(counts);
 
+	if (span == 0) {
+		kv_trace_file_print_text(out, "Arrivals", counts->emitted > 1 ? "all at once" : "one alone");
+		return;
+	}
 	kv_trace_file_print_text(out, "Span (s)", "%.9g", span);
 	kv_trace_file_print_text(out, "Rate (1/s)", "%.5g", per_second(counts->emitted - 1, span));
 	kv_trace_file_print_text(out, "Offered prompt (tok/s)", "%.5g", per_second(counts->prompt_tokens, span));
@@ -377,15 +404,23 @@ static void print_load(struct kv_output *out, struct kv_trace *trace, struct inf
 	kv_trace_file_print_text(out, "Gaps, CV", "%.3f", variation(&info->gap));
 	kv_trace_file_print_text(out, "Dispersion, 1 s / 10 s", "%.2f / %.2f", dispersion(&info->second),
 	                         dispersion(&info->ten_seconds));
+}
+
+static void print_load(struct kv_output *out, struct kv_trace *trace, struct info *info)
+{
+	const struct kv_trace_counts *counts = kv_trace_counts(trace);
+
+	print_rates(out, counts, info);
 	kv_trace_file_print_text(out, "Distinct times", "%" PRIu64 ", at most %" PRIu64 " requests at one",
 	                         info->step.count + (counts->emitted > 0), info->most_at_once);
 	kv_output_printf(out, "\n%-24s%12s%12s%12s%12s%12s%12s%12s\n", "", "min", "p50", "p90", "p95", "p99", "max",
 	                 "mean");
-	print_distribution(out, "Prompt tokens", &info->prompt, 1);
-	print_distribution(out, "Output tokens", &info->output, 1);
-	print_distribution(out, "Time steps (s)", &info->step, (double)KV_SECOND);
-	if (kv_trace_has_prefix_identity(trace))
-		print_distribution(out, "Reuse after (s)", &info->reuse_gap, (double)KV_SECOND);
+	print_lengths(out, "Prompt tokens", &info->prompt);
+	print_lengths(out, "Output tokens", &info->output);
+	if (info->step.count > 0)
+		print_times(out, "Time steps (s)", &info->step);
+	if (kv_trace_has_prefix_identity(trace) && info->reuse_gap.count > 0)
+		print_times(out, "Reuse after (s)", &info->reuse_gap);
 }
 
 static void print_pair(struct kv_output *out, const char *label, uint64_t part, uint64_t whole, uint64_t half_part,
@@ -407,10 +442,14 @@ static void print_reuse(struct kv_output *out, const struct info *info)
 	print_pair(out, "Tokens, at any place", all.anywhere, all.prompt, half.anywhere, half.prompt);
 	print_pair(out, "Whole prompts", all.whole, info->count, half.whole, info->count - info->count / 2);
 	for (int b = 0; b < BLOCK_SIZES; b++) {
+		if (!is_printed(block_sizes[b]))
+			continue;
 		snprintf(label, sizeof label, "Blocks of %" PRIu32, block_sizes[b]);
 		print_pair(out, label, all.hit_blocks[b], all.blocks[b], half.hit_blocks[b], half.blocks[b]);
 	}
 	for (int b = 0; b < BLOCK_SIZES; b++) {
+		if (!is_printed(block_sizes[b]))
+			continue;
 		snprintf(label, sizeof label, "Tokens in blocks of %" PRIu32, block_sizes[b]);
 		print_pair(out, label, all.engine_hit[b], all.prompt, half.engine_hit[b], half.prompt);
 	}

@@ -32,13 +32,29 @@ lines 'a trace counted by hand' "$scratch/small.csv" 'Rate (1/s) 0.5' 'Tokens 80
 	'Whole prompts 0 of 3 0.0000 0 of 2 0.0000' 'Blocks of 16 4 of 8 0.5000 4 of 6 0.6667' \
 	'Tokens, at any place 80 of 144 0.5556 80 of 104 0.7692'
 
+# Steps of 2, 2 and 8 ms: 4 ms on average.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,9,1\n0.002,9,1\n0.004,9,1\n0.012,9,1\n' >"$scratch/short.csv"
+lines 'means of short times have their digits' "$scratch/short.csv" 'Time steps (s) 0.002 0.002 0.008 0.008 0.008 0.008 0.004'
+
+printf 'arrival_s,prompt,output_tokens\n0,a:9,1\n0,b:9,1\n0,c:9,1\n' >"$scratch/burst.csv"
+lines 'all at once has no rate' "$scratch/burst.csv" 'Arrivals all at once' 'Distinct times 1, at most 3 requests at one'
+report "$(! grep -q 'Rate\|Gaps\|Time steps\|Blocks of 128' "$scratch/out"; echo $?)" 'nor gaps, steps or all sizes of blocks'
+run trace info burst.csv --json
+report "$(grep -q '"rate": null' "$scratch/out" && grep -q '"gap_cv": null' "$scratch/out" && grep -q '"block_size": 128' "$scratch/out"; echo $?)" \
+	'JSON says that too, and has all sizes'
+
+# Two windows of 600 s at .01 and .02 a second are 6 and 12 requests, none of which is a row of the file.
+printf '0,0.01,1,Gamma,1,1\n600,0.02,1,Gamma,1,1\n' >"$scratch/two-trace.csv"
+printf '{"0": {"input_tokens": "{9: 1}", "output_tokens": "{1: 1}"}}' >"$scratch/two-dataset.json"
+lines 'rows that are drawn are not read' "$scratch/two-trace.csv" 'Rows drawn 18' 'Requests 18'
+
 # Equal text under two salts or adapters is not reusable: only the third row may find what the first left, 1000 tokens or 62
 # blocks of 16, 2 s later.
 for key in salt adapter; do
 	printf 'arrival_s,prompt,output_tokens,%s\n0,doc:1000,1,x\n1,doc:1000,1,y\n2,doc:1000,1,x\n' $key >"$scratch/keys.csv"
 	lines "equal text under another $key" "$scratch/keys.csv" 'Tokens 1000 of 3000 0.3333 1000 of 2000 0.5000' \
 		'Tokens in blocks of 16 992 of 3000 0.3307 992 of 2000 0.4960' 'Whole prompts 1 of 3 0.3333 1 of 2 0.5000' \
-		'Tokens, at any place 1000 of 3000 0.3333 1000 of 2000 0.5000' 'Reuse after (s) 2 2 2 2 2 2 2.0'
+		'Tokens, at any place 1000 of 3000 0.3333 1000 of 2000 0.5000' 'Reuse after (s) 2 2 2 2 2 2 2'
 done
 printf 'arrival_s,prompt,output_tokens,salt\n0,doc:1000,1,x\n1,doc:1000,1,\n2,doc:1000,1,\n' >"$scratch/keys.csv"
 lines 'no salt is a key too' "$scratch/keys.csv" 'Tokens 1000 of 3000 0.3333 1000 of 2000 0.5000'
