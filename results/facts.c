@@ -505,6 +505,7 @@ static json_t *crowd_value(const struct kv_crowd *crowd, bool caching)
 {
 	static const double asked[] = {50, 95, 99};
 	double ttft[3];
+	char key[16];
 	json_t *object = json_object();
 
 	kv_distribution_percentiles(&crowd->ttft, asked, 3, ttft);
@@ -519,10 +520,11 @@ static json_t *crowd_value(const struct kv_crowd *crowd, bool caching)
 	set_count(object, "preemptions", crowd->preemptions);
 	set_real(object, "block_seconds", (double)crowd->block_ns / 1e9);
 	set_real(object, "mean_queue_ms",
-	         crowd->ttft.count > 0 ? (double)crowd->queue_ns / (double)crowd->ttft.count / 1e6 : 0);
-	set_real(object, "p50_ttft_ms", ttft[0] / 1e6);
-	set_real(object, "p95_ttft_ms", ttft[1] / 1e6);
-	set_real(object, "p99_ttft_ms", ttft[2] / 1e6);
+	         crowd->finished > 0 ? (double)crowd->queue_ns / (double)crowd->finished / 1e6 : NAN);
+	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+		snprintf(key, sizeof key, "p%.0f_ttft_ms", asked[i]);
+		set_real(object, key, crowd->ttft.count > 0 ? ttft[i] / 1e6 : NAN);
+	}
 	return object;
 }
 

@@ -144,10 +144,9 @@ static void add_to_crowd(struct kv_crowd *crowd, const struct kv_request_record 
 	if (record->status != KV_FINISHED)
 		return;
 	crowd->finished++;
-	if (record->first_token == KV_TIME_NONE)
-		return;
 	crowd->queue_ns += (kv_integral)(record->admitted - record->queued);
-	kv_distribution_add(&crowd->ttft, (uint64_t)(record->first_token - record->sent));
+	if (record->first_token != KV_TIME_NONE)
+		kv_distribution_add(&crowd->ttft, (uint64_t)(record->first_token - record->sent));
 }
 
 static void name_length_class(char *name, size_t size, int class)

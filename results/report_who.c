@@ -15,6 +15,16 @@ static void put_hit_rate(struct kv_output *out, const json_t *crowd)
 		kv_html_text_cell(out, NULL);
 }
 
+static void put_wait(struct kv_output *out, const json_t *crowd, const char *key)
+{
+	const json_t *ms = kv_facts_at(crowd, key);
+
+	if (json_is_number(ms))
+		kv_html_duration_cell(out, json_number_value(ms));
+	else
+		kv_html_text_cell(out, NULL);
+}
+
 static void put_crowds(struct kv_output *out, const json_t *crowds, const char *caption)
 {
 	const json_t *crowd;
@@ -40,10 +50,10 @@ static void put_crowds(struct kv_output *out, const json_t *crowds, const char *
 		kv_html_cell(out, kv_facts_number(crowd, "preemptions"), 0);
 		kv_html_cell(out, total > 0 ? 100 * kv_facts_number(crowd, "block_seconds") / total : 0, 1);
 		kv_html_cell(out, kv_facts_number(crowd, "block_seconds") / kv_facts_number(crowd, "requests"), 0);
-		kv_html_duration_cell(out, kv_facts_number(crowd, "mean_queue_ms"));
-		kv_html_duration_cell(out, kv_facts_number(crowd, "p50_ttft_ms"));
-		kv_html_duration_cell(out, kv_facts_number(crowd, "p95_ttft_ms"));
-		kv_html_duration_cell(out, kv_facts_number(crowd, "p99_ttft_ms"));
+		put_wait(out, crowd, "mean_queue_ms");
+		put_wait(out, crowd, "p50_ttft_ms");
+		put_wait(out, crowd, "p95_ttft_ms");
+		put_wait(out, crowd, "p99_ttft_ms");
 		kv_html_end_row(out);
 	}
 	kv_html_end_table(out);

@@ -144,8 +144,10 @@ static void token_gap(void *self, kv_time gap, uint64_t count)
 static void request(void *self, const struct kv_request_record *record)
 {
 	struct kv_results *results = self;
-	struct kv_sending sending = kv_retries_note(&results->retries, record);
+	struct kv_sending sending = {0};
 
+	if (results->retries.limit > 0)
+		sending = kv_retries_note(&results->retries, record);
 	kv_summary_request(&results->summary, record, &sending);
 	if (results->options.watch != NULL)
 		results->options.watch(results->options.watch_context, record, sending.wait);

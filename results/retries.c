@@ -53,8 +53,6 @@ struct kv_sending kv_retries_note(struct kv_retries *retries, const struct kv_re
 	struct sent wanted = {.index = record->index}, **found, *sent;
 	struct kv_sending sending = {0};
 
-	if (retries->limit == 0)
-		return sending;
 	found = tfind(&wanted, &retries->tree, by_index);
 	if (found == NULL) {
 		if (is_turned_away(record))

@@ -13,7 +13,7 @@
 #include "sim/record.h"
 
 struct kv_retries {
-	uint64_t limit;    /* how often a request is sent again at most; 0 = never */
+	uint64_t limit;    /* how often a request is sent again at most; 0 = never: nothing is to be noted */
 	kv_time warmup;    /* sendings that arrive before it are not counted */
 	void *tree;        /* what is known of requests, by index */
 };

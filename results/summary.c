@@ -3,6 +3,7 @@
 #include "results/summary.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -112,18 +113,24 @@ static void add_times(struct kv_summary *summary, const struct kv_request_record
 	summary->times_count = kv_max(summary->times_count, record->index + 1);
 }
 
-static void add_ttft_parts(struct kv_summary *summary, const struct kv_request_record *record, uint64_t ttft)
+/* What lies before the first admission, of requests without output too. */
+static void add_waits(struct kv_summary *summary, const struct kv_request_record *record)
 {
 	struct kv_distribution *metric = summary->metric;
-	uint64_t queue = (uint64_t)(record->admitted - record->queued);
-	uint64_t prefill = (uint64_t)(record->first_token - record->admitted);
 
-	KV_ASSERT((uint64_t)(record->retrieval + record->frontend) + queue + prefill == ttft,
-	          "the parts of request %llu's time to first token do not sum to it",
-	          (unsigned long long)record->index);
 	kv_distribution_add(&metric[KV_METRIC_RETRIEVAL], (uint64_t)record->retrieval);
 	kv_distribution_add(&metric[KV_METRIC_FRONTEND], (uint64_t)record->frontend);
-	kv_distribution_add(&metric[KV_METRIC_QUEUE], queue);
+	kv_distribution_add(&metric[KV_METRIC_QUEUE], (uint64_t)(record->admitted - record->queued));
+}
+
+static void add_prefill(struct kv_summary *summary, const struct kv_request_record *record, uint64_t ttft)
+{
+	struct kv_distribution *metric = summary->metric;
+	uint64_t prefill = (uint64_t)(record->first_token - record->admitted);
+
+	KV_ASSERT((uint64_t)(record->retrieval + record->frontend + record->admitted - record->queued) + prefill == ttft,
+	          "the parts of request %llu's time to first token do not sum to it",
+	          (unsigned long long)record->index);
 	kv_distribution_add(&metric[KV_METRIC_PREFILL], prefill);
 	kv_distribution_add(&metric[KV_METRIC_PREEMPTED], (uint64_t)record->preempted_before_first);
 }
@@ -141,7 +148,7 @@ static uint64_t add_first_token(struct kv_summary *summary, const struct kv_requ
 	kv_distribution_add(&metric[KV_METRIC_TTFT], ttft);
 	if (record->output_tokens > 1)
 		kv_distribution_add(&metric[KV_METRIC_TPOT], kv_time_per_output_token(record));
-	add_ttft_parts(summary, record, ttft);
+	add_prefill(summary, record, ttft);
 	return ttft;
 }
 
@@ -156,11 +163,6 @@ static void add_running_time(struct kv_summary *summary, const struct kv_request
 	summary->running_ns += prefill + decode;
 	summary->length_ns += (kv_integral)length * (prefill + decode);
 	summary->doubled_held_ns += (kv_integral)(2 * prompt) * prefill + (kv_integral)(prompt + length) * decode;
-}
-
-bool kv_waits_to_send(const struct kv_results_options *options)
-{
-	return options->retries > 0 || options->capped;
 }
 
 static void add_wait_to_send(struct kv_summary *summary, const struct kv_request_record *record, kv_time retry_wait)
@@ -181,6 +183,7 @@ static void add_finished(struct kv_summary *summary, const struct kv_request_rec
 	uint64_t e2e = (uint64_t)(record->finish - record->sent);
 	uint64_t ttft = add_first_token(summary, record, e2e);
 
+	add_waits(summary, record);
 	kv_distribution_add(&metric[KV_METRIC_E2EL], e2e);
 	kv_distribution_add(&metric[KV_METRIC_CLIENT_WAIT], wait);
 	kv_distribution_add(&metric[KV_METRIC_E2EL_WITH_WAIT], e2e + wait);
@@ -264,15 +267,27 @@ uint64_t kv_summary_failed_for_good(const struct kv_summary *summary)
 	return summary->requests - summary->status[KV_FINISHED] - kv_summary_sent_again(summary);
 }
 
+static void forget_stats(const struct kv_results_options *options, struct kv_metric_stats *stats)
+{
+	stats->mean = stats->median = stats->deviation = stats->p99 = stats->maximum = NAN;
+	stats->error = 0;
+	for (size_t i = 0; i < options->percentile_count; i++)
+		stats->percentile[i] = NAN;
+}
+
 static void take_stats(const struct kv_distribution *d, const struct kv_results_options *options, double unit,
                        struct kv_metric_stats *stats)
 {
 	static const double always[] = {50, 99};
 	double found[2];
 
+	if (d->count == 0) {
+		forget_stats(options, stats);
+		return;
+	}
 	stats->mean = kv_distribution_mean(d) / unit;
 	stats->deviation = kv_distribution_deviation(d) / unit;
-	stats->maximum = d->count > 0 ? (double)d->maximum / unit : 0;
+	stats->maximum = (double)d->maximum / unit;
 	stats->error = kv_distribution_error(d);
 	kv_distribution_percentiles(d, always, 2, found);
 	stats->median = found[0] / unit;

@@ -35,6 +35,7 @@ enum kv_metric {
 	KV_METRICS
 };
 
+/* NAN where no request has the metric: no time was measured, not one of zero. */
 struct kv_metric_stats {
 	double mean, median, deviation, p99, maximum;    /* ms */
 	double percentile[KV_PERCENTILES_MAX];           /* ms, of options.percentiles */
@@ -110,7 +111,10 @@ uint64_t kv_summary_sent_again(const struct kv_summary *summary);
 /* Requests that did not finish with any of their sendings. */
 uint64_t kv_summary_failed_for_good(const struct kv_summary *summary);
 /* Requests may wait before they are sent. */
-bool kv_waits_to_send(const struct kv_results_options *options);
+static inline bool kv_waits_to_send(const struct kv_results_options *options)
+{
+	return options->capped || options->retries > 0;
+}
 
 /* A second of measured time; 0 if there was none. After kv_summary_finish. */
 double kv_summary_rate(const struct kv_summary *summary, uint64_t count);

@@ -35,9 +35,13 @@ static void write_count(struct kv_output *out, const char *label, uint64_t value
 	kv_output_printf(out, "%-40s %-10llu\n", label, (unsigned long long)value);
 }
 
+/* vLLM prints 0.00 where no request has the metric, which reads like a time; here it is "-". */
 static void write_number(struct kv_output *out, const char *label, double value)
 {
-	kv_output_printf(out, "%-40s %-10.2f\n", label, value);
+	if (isnan(value))
+		kv_output_printf(out, "%-40s %-10s\n", label, "-");
+	else
+		kv_output_printf(out, "%-40s %-10.2f\n", label, value);
 }
 
 static void write_totals(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
@@ -214,6 +218,8 @@ static void write_concurrency(struct kv_output *out, const struct kv_summary *su
 	             c.waste, c.pinned);
 	kv_output_printf(out, "%-40s %-10.2f (at most %.0f)\n", "= requests that ran, on average:", c.mean_running,
 	                 (double)summary->levels.max[KV_LEVEL_RUNNING]);
+	kv_output_text(out, "Dividing the pool by a length promises so many at once; pool / mean length times the factors\n"
+	                    "is what ran. A factor below 1 cost requests, one above 1 made room for more.\n");
 }
 
 static void write_copies(struct kv_output *out, const char *label, uint64_t blocks, uint64_t block_bytes)
@@ -286,7 +292,10 @@ static void write_wait(struct kv_output *out, const struct kv_summary *summary, 
 {
 	const struct kv_metric_stats *stats = &summary->stats[metric];
 
-	kv_output_printf(out, "%-40s %10.2f %10.2f %10.2f\n", label, stats->mean, stats->median, stats->p99);
+	if (isnan(stats->mean))
+		kv_output_printf(out, "%-40s %10s %10s %10s\n", label, "-", "-", "-");
+	else
+		kv_output_printf(out, "%-40s %10.2f %10.2f %10.2f\n", label, stats->mean, stats->median, stats->p99);
 }
 
 static void write_ttft_parts(struct kv_output *out, const struct kv_summary *summary)

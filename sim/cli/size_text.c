@@ -72,7 +72,7 @@ static void print_bytes_per_token(struct kv_output *out, const struct kv_size_re
 	if (r->answer.pools.count)
 		kv_output_printf(out, "KV bytes a token and rank          %" PRIu64 " in all pools", l->growing_bytes);
 	else
-		kv_output_printf(out, "KV bytes a token and rank          %" PRIu64 " for ever", l->growing_bytes);
+		kv_output_printf(out, "KV bytes a token and rank          %" PRIu64 " kept until the request ends", l->growing_bytes);
 	if (l->windowed_bytes)
 		kv_output_printf(out, ", %" PRIu64 " more inside the window", l->windowed_bytes);
 	kv_output_text(out, "\n");
@@ -252,7 +252,7 @@ static void print_lengths(struct kv_output *out, const struct kv_size_report *r)
 	                 kv_size_requests_held(&r->question, &r->answer, length, false) * replicas,
 	                 usable > kv_size_report_slots(r) ? "in memory" : "fit at once");
 	if (r->question.budget.rule.null_block)
-		kv_output_printf(out, " (%" PRIu64 " beside the null block)", usable);
+		kv_output_printf(out, " (%" PRIu64 " with the null block set aside)", usable);
 	kv_output_printf(out, "; each %" PRIu64 " blocks, %s\n", kv_size_report_blocks(r, length),
 	                 kv_format_bytes_short((int64_t)each, bytes));
 	print_ends(out, r, "%" PRIu64 " to %" PRIu64 " beside the null block",

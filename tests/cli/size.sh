@@ -3,7 +3,7 @@
 
 run size --model llama-3.1-70b --hardware h100-sxm -tp 4
 expect_line 'it says that it starts' 0 'It starts.'
-expect_line 'with bytes per token' 0 'KV bytes a token and rank          81920 for ever'
+expect_line 'with bytes per token' 0 'KV bytes a token and rank          81920 kept until the request ends'
 expect_line 'and its profile' 0 'Engine profile   vllm-2026-08'
 
 run size --model llama-3.1-8b --hardware rtx-4090
@@ -75,7 +75,7 @@ expect_line 'requests that follow others count too' 0 "Of the trace's 3 requests
 
 # 3 GiB are 1,536 blocks of 16 x 131,072 bytes, 1,535 beside the null block; 100 tokens take 7: memory holds 219.
 run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --length 100 --sequences 219 --max-num-seqs 64
-expect_line 'memory is not all that bounds requests' 0 'Requests of 100 tokens   219 in memory (219 beside the null block)'
+expect_line 'memory is not all that bounds requests' 0 'Requests of 100 tokens   219 in memory (219 with the null block set aside)'
 expect_line 'max_num_seqs does too' 0 'but max_num_seqs 64 lets 64 run at once'
 expect_line 'what fits need not run' 0 \
 	'219 such requests                 fit in memory but do not run at once: they take 2.99 GiB on a rank; max_num_seqs 64'
@@ -216,10 +216,10 @@ cat >"$scratch/scales.json" <<END
  "kv_cache_scheme": {"num_bits": 8, "type": "float"}}}
 END
 run size --model scales.json --gpu-memory 8GiB
-expect_line 'a checkpoint with scales for its cache has it in fp8' 0 'KV bytes a token and rank          1024 for ever'
+expect_line 'a checkpoint with scales for its cache has it in fp8' 0 'KV bytes a token and rank          1024 kept until the request ends'
 expect_line 'and that is told' 0 'scales for an fp8 KV cache, so --kv-cache-dtype auto is fp8: --kv-cache-dtype bfloat16'
 run size --model scales.json --gpu-memory 8GiB --kv-cache-dtype bfloat16
-expect_line 'what is asked for counts more' 0 'KV bytes a token and rank          2048 for ever'
+expect_line 'what is asked for counts more' 0 'KV bytes a token and rank          2048 kept until the request ends'
 for profile in vllm-0.11 sglang-2026-07; do
 	run size --model scales.json --gpu-memory 8GiB --engine "$profile"
 	expect_line "$profile leaves the scales alone" 0 "which $profile leaves alone unless --kv-cache-dtype fp8 is given"
@@ -234,7 +234,7 @@ expect_line 'the indexer stands in the formula' 0 '4 layers x ((512 latent + 64 
 expect_line 'and in its result' 0 '= 5136 bytes'
 run size --model sparse.json --gpu-memory 8GiB --kv-cache-dtype fp8 --explain
 expect_line 'the rows of the sparse layout too' 0 '4 layers x (656 row + 132 indexer) bytes x 1 positions'
-expect_line 'with bytes of a token' 0 'KV bytes a token and rank          3152 for ever'
+expect_line 'with bytes of a token' 0 'KV bytes a token and rank          3152 kept until the request ends'
 
 run size --model llama-3.1-8b --gpu-memory 0
 expect_line 'no memory at all' 64 '--gpu-memory: 0 is out of range'

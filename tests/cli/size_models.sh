@@ -7,11 +7,11 @@ cat >"$scratch/starcoder.json" <<END
 END
 run size --model starcoder.json --gpu-memory 80GiB
 expect_line 'one KV head of 128 in 40 layers, with 2 bytes though the file says float32' 0 \
-	'KV bytes a token and rank          20480 for ever'
+	'KV bytes a token and rank          20480 kept until the request ends'
 expect_line 'which is said' 0 'is float32, which engines load with 16 bits'
 
 run size --model starcoder.json --gpu-memory 200GiB --dtype float32
-expect_line 'unless it is asked for' 0 'KV bytes a token and rank          40960 for ever'
+expect_line 'unless it is asked for' 0 'KV bytes a token and rank          40960 kept until the request ends'
 
 cat >"$scratch/hqq.json" <<END
 {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
