@@ -117,6 +117,25 @@ START_TEST(nemotron_h_keeps_its_state_in_float32)
 }
 END_TEST
 
+/* A convolution over one token keeps nothing: blocks stay as they were. */
+START_TEST(state_of_no_bytes_leaves_blocks_alone)
+{
+	static const char text[] = "{\"model_type\": \"lfm2\", \"num_hidden_layers\": 2, \"hidden_size\": 512, "
+		"\"num_attention_heads\": 8, \"num_key_value_heads\": 2, \"intermediate_size\": 1024, \"vocab_size\": 1000, "
+		"\"tie_word_embeddings\": true, \"torch_dtype\": \"bfloat16\", \"layer_types\": [\"conv\", \"full_attention\"], "
+		"\"conv_L_cache\": 1}";
+	struct kv_layout_options o = options("auto", 1);
+	struct kv_error err;
+	struct kv_model *model = kv_model_parse(text, "config.json", &err);
+	struct kv_layout layout;
+
+	ck_assert_msg(model != NULL, "%s", err.text);
+	ck_assert_msg(kv_layout_plan(model, &o, &layout, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(layout.group[0].block_size, 16);
+	kv_model_free(model);
+}
+END_TEST
+
 /* Blocks beside state are whole multiples of --block-size: 544 tokens cover Qwen3-Next's state, 576 are the next 64s. */
 START_TEST(blocks_beside_state_are_multiples_of_what_was_asked_for)
 {
@@ -393,6 +412,7 @@ int main(void)
 	                    sizeof real_layouts / sizeof *real_layouts);
 	tcase_add_test(tc, state_makes_the_attention_block_grow);
 	tcase_add_test(tc, nemotron_h_keeps_its_state_in_float32);
+	tcase_add_test(tc, state_of_no_bytes_leaves_blocks_alone);
 	tcase_add_test(tc, blocks_beside_state_are_multiples_of_what_was_asked_for);
 	tcase_add_test(tc, windowed_and_chunked_requests_hold_window_plus_tokens_in_flight);
 	tcase_add_loop_test(tc, kv_heads_split_down_to_one_a_rank_and_latents_do_not, 0, sizeof split / sizeof *split);

@@ -155,6 +155,8 @@ static const struct {
 	{OTHER("bamba", "\"attn_layer_indices\": [4]"), "attn_layer_indices", "from 0 to 3"},
 	{OTHER("nemotron-nas", "\"block_configs\": [1, 2, 3, 4]"), "block_configs", "list of objects"},
 	{OTHER("something", HD64 ", \"num_experts_held\": 8"), "num_experts_held", "add num_experts"},
+	{"{\"architectures\": [\"LlamaForCausalLM\"], \"num_hidden_layers\": 4}", "model_type", "is missing"},
+	{OTHER("t5", HD64 ", \"is_encoder_decoder\": true"), "is_encoder_decoder", "decoders alone"},
 	{OTHER("something", HD64 ", \"cross_attention_layers\": [1]"), "cross_attention_layers", "not known"},
 	{OTHER("something", HD64 ", \"moe_num_experts\": [8, 4], \"moe_k\": 2"), "moe_num_experts", "differs between layers 0 and 1"},
 	{OTHER("gemma2", HD64), "sliding_window", "missing"},
@@ -217,6 +219,17 @@ START_TEST(an_unknown_class_is_taken_at_its_word_and_said)
 	ck_assert(!m->known_family);
 	ck_assert(notes_mention(m, "\"something\" is unknown"));
 	ck_assert_str_eq(kinds(m), "ffff");
+	kv_model_free(m);
+}
+END_TEST
+
+/* vLLM caches MiniCPM3's 40 heads whole. */
+START_TEST(latents_of_an_unknown_class_are_doubted)
+{
+	struct kv_model *m = parse(OTHER("minicpm3", "\"kv_lora_rank\": 256, \"q_lora_rank\": 768, \"qk_nope_head_dim\": 64, "
+	                                 "\"qk_rope_head_dim\": 32, \"v_head_dim\": 64"));
+
+	ck_assert(notes_mention(m, "kv_lora_rank: one latent a token is counted"));
 	kv_model_free(m);
 }
 END_TEST
@@ -411,6 +424,7 @@ int main(void)
 	tcase_add_test(tc, a_missing_head_dim_is_derived_where_the_class_does_and_said);
 	tcase_add_test(tc, a_head_dim_that_is_there_counts_whatever_hidden_says);
 	tcase_add_test(tc, missing_kv_heads_are_said);
+	tcase_add_test(tc, latents_of_an_unknown_class_are_doubted);
 	tcase_add_loop_test(tc, weights_of_unknown_formats_have_no_bytes_and_a_reason, 0, sizeof unsized / sizeof *unsized);
 	tcase_add_test(tc, an_unknown_class_is_taken_at_its_word_and_said);
 	tcase_add_test(tc, a_nested_text_config_is_found);

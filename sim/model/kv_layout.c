@@ -366,7 +366,7 @@ static int unify_with_state(struct layer_types *types, const struct kv_model *mo
 		return kv_fail(err, KV_EXIT_DATA, "%s has recurrent layers only: there is no KV cache to size", model->name);
 	alignment = o->state_alignment ? o->state_alignment
 	            : kv_max(o->block_size, attention->kind == KV_GROUP_MLA ? 128 : 16);
-	alignment *= kv_ceil_div(state->state_bytes, alignment * attention->token_bytes);
+	alignment *= kv_max(1, kv_ceil_div(state->state_bytes, alignment * attention->token_bytes));
 	if (alignment > KV_BLOCK_MAX)
 		return kv_fail(err, KV_EXIT_DATA, "%s keeps %llu bytes of state a layer beside %llu bytes of KV cache a token: no block "
 		               "covers that", model->name, (unsigned long long)state->state_bytes,

@@ -45,10 +45,24 @@ static void refuse_shapes(struct kv_model_reader *r)
 			              "num_experts_per_tok and moe_intermediate_size");
 }
 
+/* vLLM's is_deepseek_mla goes by a list of classes; what is not on it, such as MiniCPM3, has its heads cached whole. */
+static void doubt_latents(struct kv_model_reader *r)
+{
+	if (kv_field(&r->f, "kv_lora_rank"))
+		kv_remark(&r->model->notes, "kv_lora_rank: one latent a token is counted; an engine that does not know model_type \"%s\" "
+		          "as latent attention caches the keys and values of every head instead, many times as much", r->model->family);
+}
+
 void kv_model_refuse_unknown(struct kv_model_reader *r)
 {
 	if (r->model->known_family)
 		return;
+	if (!*r->model->family)
+		kv_field_fail(&r->f, "model_type", "is missing: add the class of the model, such as \"llama\"");
+	if (kv_field_bool(&r->f, "is_encoder_decoder", false))
+		kv_field_fail(&r->f, "is_encoder_decoder", "is true: decoders alone are sized, and \"%s\" has an encoder and caches for "
+		              "cross-attention beside", r->model->family);
+	doubt_latents(r);
 	refuse_shapes(r);
 	refuse_kinds(r);
 }
