@@ -176,11 +176,11 @@ const struct kv_format kv_format_aiperf = {
 	.name = "aiperf",
 	.summary = "AIPerf's rows beside Mooncake's: sessions, delays, rows without times or ids",
 	.rules = "timestamp and delay are milliseconds; a row has one of them at most, and rows with neither arrive "
-	         "at 0 (give --request-rate to spread them). Rows of one session_id are its turns in the order of "
-	         "the file: with turns=added, as AIPerf sends them, a prompt is the prompt and the answer before it "
-	         "and input_length new tokens; with turns=whole, input_length and hash_ids are all of it. A turn "
-	         "with a delay arrives so long after the answer before it (a first one after 0), one with a timestamp then, one with "
-	         "neither at once. hash_ids stand for 512 tokens each and one for the rest. Rows without "
+	         "at 0 (give --request-rate to spread them). Rows of one session_id are its turns in the order of the "
+	         "file: with turns=added, as AIPerf sends them, a prompt is the prompt and the answer before it and "
+	         "input_length new tokens; with turns=whole, input_length and hash_ids are all of it. A turn with a "
+	         "delay arrives so long after the answer before it (a first one after 0), one with a timestamp then, "
+	         "one with neither at once. hash_ids stand for 512 tokens each and one for the rest. Rows without "
 	         "output_length generate `output` tokens. text_input, messages and payload are text and cannot be "
 	         "used.",
 	.detect = detect,

@@ -87,7 +87,8 @@ static int take_call(struct copilot *self, struct kv_session *session, const jso
 	if (json_is_integer(status) && json_integer_value(status) >= 400)
 		kv_row_excuse(row, KV_FAULT_FAILED);
 	else if (status != NULL && !json_is_null(status) && !json_is_integer(status))
-		kv_row_fault(row, KV_FAULT_NUMBER, "status_code: is no whole number; allowed: that of HTTP, such as 200");
+		kv_row_fault(row, KV_FAULT_NUMBER,
+		             "status_code: is no whole number; allowed: that of HTTP, such as 200");
 	if (!row->faulty) {
 		if (session->rounds > 0 && row->arrival > session->last_end)
 			row->think = row->arrival - session->last_end;

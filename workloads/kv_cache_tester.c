@@ -141,8 +141,8 @@ static void add_ids(const struct tester *self, struct session *session, struct k
 		}
 		if (!kv_chains_append(session->chains, &walk, row, id, tokens)) {
 			kv_row_fault(row, KV_FAULT_HASH_IDS,
-			             "hash_ids: entry %zu, id %" PRIu64 ", stood behind another id before; allowed: ids "
-			             "of a block and everything before it",
+			             "hash_ids: entry %zu, id %" PRIu64 ", stood behind another id before; allowed: "
+			             "ids of a block and everything before it",
 			             i, id);
 			return;
 		}
@@ -419,13 +419,13 @@ const struct kv_format kv_format_kv_cache_tester = {
 	         "Times are seconds from the session's start, those of a sub-agent from its own. A request arrives "
 	         "think_time after the answer before it; where nothing says when that one came (no api_time), "
 	         "think_time counts from an earlier answer, and is cut to the recorded time between the two requests. "
-	         "A sub-agent starts as long after the answer before it as recorded, runs beside, and is waited for if "
-	         "it had ended when the next request began. With --open-loop all arrive at their recorded times. Ids "
-	         "hold inside a session, or in all of them where hash_id_scope is global; there are floor(in / block) "
-	         "of them (last=ceil for releases that round up), the rest of a prompt is unique. block_size is 64 "
-	         "where a session does not say. Requests are whole: earlier turns are inside. An output of 0 is kept. A "
-	         "session or sub-agent without requests is left out and counted as empty_session. With --skip-bad-rows "
-	         "a file that cannot be read as sessions is one unusable row.",
+	         "A sub-agent starts as long after the answer before it as recorded, runs beside, and is waited for "
+	         "if it had ended when the next request began. With --open-loop all arrive at their recorded times. "
+	         "Ids hold inside a session, or in all of them where hash_id_scope is global; there are floor(in / "
+	         "block) of them (last=ceil for releases that round up), the rest of a prompt is unique. block_size "
+	         "is 64 where a session does not say. Requests are whole: earlier turns are inside. An output of 0 is "
+	         "kept. A session or sub-agent without requests is left out and counted as empty_session. With "
+	         "--skip-bad-rows a file that cannot be read as sessions is one unusable row.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_tester,

@@ -217,11 +217,10 @@ const struct kv_format kv_format_llmservingsim = {
 	.summary = "LLMServingSim JSON lines: its workloads, and requests of measured vLLM runs",
 	.rules = "arrival_time_ns is in nanoseconds from the start. Measured requests have arrival_time (seconds "
 	         "since 1970) and queued_ts (another clock): the arrival is queued_ts unless clock=arrival, counted "
-	         "from the first. Every row needs the time that the first one has; where that has none, all are there at 0. "
-	         "prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and "
-	         "everything before them; else input_tok_ids, the tokens themselves, are hashed in such blocks "
-	         "(block=N for others). The rest of a prompt is unique. What requests generate is not named in later "
-	         "prompts.",
+	         "from the first. Every row needs the time that the first one has; where that has none, all are there "
+	         "at 0. prompt_full_block_ids, if there, are ids of whole blocks of 16 tokens and everything before "
+	         "them; else input_tok_ids, the tokens themselves, are hashed in such blocks (block=N for others). "
+	         "The rest of a prompt is unique. What requests generate is not named in later prompts.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_llmservingsim,

@@ -29,13 +29,12 @@ const struct kv_format kv_format_mooncake = {
 	.summary = "Mooncake JSON lines: milliseconds and hash ids of 512-token blocks",
 	.rules = "Times are milliseconds. An id stands for a block of 512 tokens and everything before it; a prompt "
 	         "has one id for every 512 tokens and one for the rest, and any other number of ids is an error. Ids "
-	         "are global, from 0 to 9223372036854775807 (2^63 - 1), or to 18446744073709551614 as text in "
-	         "quotes; one that is partial in one row and full in "
-	         "another agrees as far as both go, is counted and warned of, as is one that stands behind two "
-	         "different ids. Rows are whole requests: earlier turns are inside. Rows without hash_ids are unique "
-	         "prompts; a row without prompt "
-	         "tokens is an error. The clock of the conversation trace steps by 3 s: spread=3s draws a time within "
-	         "them, with the run's seed, before anything is said of waiting times.",
+	         "are global, from 0 to 9223372036854775807 (2^63 - 1), or to 18446744073709551614 as text in quotes; "
+	         "one that is partial in one row and full in another agrees as far as both go, is counted and warned "
+	         "of, as is one that stands behind two different ids. Rows are whole requests: earlier turns are "
+	         "inside. Rows without hash_ids are unique prompts; a row without prompt tokens is an error. The "
+	         "clock of the conversation trace steps by 3 s: spread=3s draws a time within them, with the run's "
+	         "seed, before anything is said of waiting times.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_mooncake,

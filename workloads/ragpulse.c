@@ -92,8 +92,9 @@ static int read_table(struct ragpulse *self, const char *path, struct kv_error *
 			break;
 		if (taken == ROW_CONTRADICTS)
 			status = kv_fail(err, KV_EXIT_DATA,
-			                 "%s:%" PRIu64 ": token_length: the tables of this folder have another one for this "
-			                 "id; allowed: one length an id", path, number + 1);
+			                 "%s:%" PRIu64 ": token_length: the tables of this folder have another one for "
+			                 "this id; allowed: one length an id",
+			                 path, number + 1);
 		if (taken == ROW_NONE && strspn(line, " \t\r\n") != (size_t)length)
 			status = kv_fail(err, KV_EXIT_DATA,
 			                 "%s:%" PRIu64 ": no id and token_length; allowed: rows like the first", path,
@@ -281,8 +282,8 @@ const struct kv_format kv_format_ragpulse = {
 	.summary = "RAGPulse JSON lines: chunks of content with lengths in tables beside them",
 	.rules = "Times are seconds, as text. A prompt is its chunks in the order system prompt, passages, history, "
 	         "web search, user input; their lengths stand in JSON-lines tables in the same folder, or in "
-	         "tables=FOLDER. Chunk ids have no position: prompts share what they have in common from the start on, "
-	         "and `info` also says what they share wherever it stands. Tokens beyond the chunks, 7 to 12 of a "
+	         "tables=FOLDER. Chunk ids have no position: prompts share what they have in common from the start "
+	         "on, and `info` also says what they share wherever it stands. Tokens beyond the chunks, 7 to 12 of a "
 	         "template, stand at the end and are unique.",
 	.detect = detect,
 	.open = open_ragpulse,

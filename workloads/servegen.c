@@ -374,12 +374,12 @@ static struct kv_reader *open_servegen(struct kv_trace *trace, const struct kv_s
 const struct kv_format kv_format_servegen = {
 	.name = "servegen",
 	.summary = "a ServeGen client: requests are drawn from its rates, gaps and lengths, no prefix identity",
-	.rules = "Rows are windows of 600 s: start, rate, CV, Gamma or Weibull, shape, scale. A window has rate times 600 "
-	         "requests, none where the rate is 0, and then needs no pattern; their gaps are drawn with the run's seed "
-	         "from the distribution of that shape and stretched to fill the window. Lengths come from "
-	         "...-dataset.json beside ...-trace.csv: those of the last period (six hours) with data that has begun. Prompt and output are drawn "
-	         "independently; images, audio and video add their tokens to the prompt. Prompts of 0 tokens are left out "
-	         "and counted as zero_prompt.",
+	.rules = "Rows are windows of 600 s: start, rate, CV, Gamma or Weibull, shape, scale. A window has rate times "
+	         "600 requests, none where the rate is 0, and then needs no pattern; their gaps are drawn with the "
+	         "run's seed from the distribution of that shape and stretched to fill the window. Lengths come from "
+	         "...-dataset.json beside ...-trace.csv: those of the last period (six hours) with data that has "
+	         "begun. Prompt and output are drawn independently; images, audio and video add their tokens to the "
+	         "prompt. Prompts of 0 tokens are left out and counted as zero_prompt.",
 	.detect = detect,
 	.open = open_servegen,
 	.params_size = sizeof(struct servegen_params),

@@ -123,12 +123,11 @@ static struct kv_reader *open_tracelab(struct kv_trace *trace, const struct kv_s
 const struct kv_format kv_format_tracelab = {
 	.name = "tracelab",
 	.summary = "TraceLab replay CSV: rounds of sessions with kept and new tokens, closed loop",
-	.rules = "arrival_time is in milliseconds and counts for a session's first round (0 where it is absent); every "
-	         "other round arrives tool_wait_after_ms of the round before after that one has been answered, and has "
-	         "no time of its own for --open-loop. A "
-	         "prompt is the first prefix_len tokens of the round before and what it generated, and input_len new "
-	         "ones; where prefix_len is more than there was, the rest is content of the session's own. Rounds of a "
-	         "session are numbered from 0 without gaps.",
+	.rules = "arrival_time is in milliseconds and counts for a session's first round (0 where it is absent); "
+	         "every other round arrives tool_wait_after_ms of the round before after that one has been answered, "
+	         "and has no time of its own for --open-loop. A prompt is the first prefix_len tokens of the round "
+	         "before and what it generated, and input_len new ones; where prefix_len is more than there was, the "
+	         "rest is content of the session's own. Rounds of a session are numbered from 0 without gaps.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_tracelab

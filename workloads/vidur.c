@@ -48,8 +48,8 @@ static void finish(void *owner, struct kv_row *row)
 	uint64_t wanted = kv_ceil_div(row->prompt_tokens, self->params->block);
 
 	if (self->timed && row->arrival == KV_TIME_NONE)
-		kv_row_fault(row, KV_FAULT_MISSING, "arrived_at: is empty, and every row needs it where there is such a "
-		             "column");
+		kv_row_fault(row, KV_FAULT_MISSING, "arrived_at: is empty, and every row needs it where there is such "
+		             "a column");
 	if (!row->named || wanted == 0)
 		return;
 	if (row->segment_count != wanted)
@@ -119,10 +119,10 @@ static struct kv_reader *open_vidur(struct kv_trace *trace, const struct kv_snif
 const struct kv_format kv_format_vidur = {
 	.name = "vidur",
 	.summary = "Vidur, Sarathi, vAttention and Frontier CSV: lengths, with or without times and block ids",
-	.rules = "arrived_at is in seconds; its float noise is rounded to nanoseconds. Files without that column are batches: "
-	         "all requests are there at 0 (give --request-rate to spread them). Counts may be written as floats "
-	         "(7564.0). Nothing is clipped. block_hash_ids, if there, are global ids of `block` tokens, the last "
-	         "one for the rest; rows without any are unique prompts.",
+	.rules = "arrived_at is in seconds; its float noise is rounded to nanoseconds. Files without that column are "
+	         "batches: all requests are there at 0 (give --request-rate to spread them). Counts may be written as "
+	         "floats (7564.0). Nothing is clipped. block_hash_ids, if there, are global ids of `block` tokens, "
+	         "the last one for the rest; rows without any are unique prompts.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_vidur,

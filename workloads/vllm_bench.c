@@ -77,8 +77,9 @@ static void find_span(const json_t *document, kv_time *first, kv_time *last)
 static void tell(struct vllm_bench *self)
 {
 	if (!self->has_told)
-		kv_trace_note(self->trace, "a result starts before the one in front of it has ended, as after a restart "
-		              "of the machine: it follows at once");
+		kv_trace_note(self->trace,
+		              "a result starts before the one in front of it has ended, as after a restart of the "
+		              "machine: it follows at once");
 	self->has_told = true;
 }
 
@@ -180,14 +181,14 @@ static struct kv_reader *open_bench(struct kv_trace *trace, const struct kv_snif
 const struct kv_format kv_format_vllm_bench = {
 	.name = "vllm-bench",
 	.summary = "a detailed result of vllm bench serve: its lengths and start times, no prefix identity",
-	.rules = "One JSON object a run; several may follow each other, as --append-result writes them. input_lens and "
-	         "output_lens are tokens, start_times seconds that count from the earliest of the first run. Later runs "
-	         "keep their distance to it, unless one starts before the run in front of it has ended (its first "
-	         "start and duration), as after a restart of the machine: then it follows at once, and a warning says "
-	         "so. A result without start_times is a batch at the end of the run in front of it, or at 0. Requests "
-	         "with an error or without output are left out and counted as failed_request, whatever else they say. A "
-	         "result without lists, or with lists of different lengths, is one unusable row (columns, "
-	         "missing_field). Other keys are not used, nor counted as unknown.",
+	.rules = "One JSON object a run; several may follow each other, as --append-result writes them. input_lens "
+	         "and output_lens are tokens, start_times seconds that count from the earliest of the first run. "
+	         "Later runs keep their distance to it, unless one starts before the run in front of it has ended "
+	         "(its first start and duration), as after a restart of the machine: then it follows at once, and a "
+	         "warning says so. A result without start_times is a batch at the end of the run in front of it, or "
+	         "at 0. Requests with an error or without output are left out and counted as failed_request, whatever "
+	         "else they say. A result without lists, or with lists of different lengths, is one unusable row "
+	         "(columns, missing_field). Other keys are not used, nor counted as unknown.",
 	.keys = keys,
 	.detect = detect,
 	.open = open_bench
