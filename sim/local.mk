@@ -16,6 +16,7 @@ kvsim_SOURCES = \
 	%D%/cli/measured_run.c %D%/cli/measured_run.h \
 	%D%/cli/options.c %D%/cli/options.h \
 	%D%/cli/progress.c %D%/cli/progress.h \
+	%D%/cli/refused_rows.c %D%/cli/refused_rows.h \
 	%D%/cli/replay.c %D%/cli/replay.h \
 	%D%/cli/report.c %D%/cli/report.h \
 	%D%/cli/run.c %D%/cli/run.h \

@@ -12,6 +12,7 @@
 #include <csv.h>
 
 #include "sim/base/memory.h"
+#include "sim/base/names.h"
 #include "sim/base/quantity.h"
 
 struct reader {
@@ -215,6 +216,16 @@ static int compare(const struct kv_csv_table *table, size_t row, size_t column, 
 	return sign == '<' ? cell <= bound : cell >= bound;
 }
 
+static int fail_unknown_column(const struct kv_csv_table *table, const char *condition, const char *end,
+                               struct kv_error *err)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "%.*s", (int)(end - condition), condition);
+	kv_fail_unknown(err, KV_EXIT_USAGE, "column", name, (const char *const *)table->names, table->columns);
+	return kv_fail_in(err, "%s: --where %s", table->path, condition);
+}
+
 static int satisfies(const struct kv_csv_table *table, size_t row, const char *condition, struct kv_error *err)
 {
 	const char *equals = strchr(condition, '='), *end = equals;
@@ -223,11 +234,12 @@ static int satisfies(const struct kv_csv_table *table, size_t row, const char *c
 
 	if (ordered)
 		end--;
-	column = equals ? column_before(table, condition, end) : KV_NO_COLUMN;
+	if (equals == NULL)
+		return kv_fail(err, KV_EXIT_USAGE, "--where %s: allowed: COLUMN=VALUE, COLUMN<=NUMBER, COLUMN>=NUMBER",
+		               condition);
+	column = column_before(table, condition, end);
 	if (column == KV_NO_COLUMN)
-		return kv_fail(err, KV_EXIT_USAGE,
-		               "--where %s: allowed: COLUMN=VALUE, COLUMN<=NUMBER, COLUMN>=NUMBER with a column of %s",
-		               condition, table->path);
+		return fail_unknown_column(table, condition, end, err);
 	if (ordered)
 		return compare(table, row, column, *end, equals + 1, err);
 	return !strcmp(kv_csv_table_cell(table, row, column), equals + 1);

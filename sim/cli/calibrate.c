@@ -10,6 +10,7 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/command.h"
 #include "sim/cli/measured_run.h"
+#include "sim/cli/refused_rows.h"
 #include "sim/latency/iteration_log.h"
 
 /* vLLM's default; a log does not name another. */
@@ -19,7 +20,7 @@ enum {
 	OPTION_DATA = 256, OPTION_OUT, OPTION_START, OPTION_SCORE, OPTION_AGAINST, OPTION_BLOCKS, OPTION_MODEL,
 	OPTION_TP, OPTION_CONTEXT, OPTION_HARDWARE, OPTION_ENGINE, OPTION_QUANTIZATION, OPTION_KV_CACHE_DTYPE,
 	OPTION_WHERE, OPTION_FOLDS, OPTION_LEAVE_OUT, OPTION_DRAW, OPTION_SEED, OPTION_KERNEL_TIMES, OPTION_FAIL_ABOVE,
-	OPTION_JSON
+	OPTION_LIST_REFUSED, OPTION_JSON
 };
 
 static const struct argp_option options[] = {
@@ -65,6 +66,8 @@ static const struct argp_option options[] = {
 	 .doc = "Of all rows or of the run, instead of what they say (steps: bfloat16)"},
 	{.name = "where", .key = OPTION_WHERE, .arg = "COLUMN=VALUE",
 	 .doc = "Use only such rows (also COLUMN<=NUMBER, COLUMN>=NUMBER); may be repeated"},
+	{.name = "list-refused", .key = OPTION_LIST_REFUSED,
+	 .doc = "Name every row that is not used, not just the first of each reason"},
 	{.name = "json", .key = OPTION_JSON, .doc = "Print JSON"},
 	{0}
 };
@@ -155,6 +158,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		return parse_number(key, text, a, state);
 	case OPTION_KERNEL_TIMES:
 		a->kernel_times = true;
+		return 0;
+	case OPTION_LIST_REFUSED:
+		a->list_refused = true;
 		return 0;
 	case OPTION_JSON:
 		a->json = true;
@@ -274,9 +280,12 @@ void kv_calibrate_print_assumed(struct kv_output *out, const struct kv_hardware 
 		kv_output_printf(out, "assumed of %s: %s\n", hardware->name, hardware->assumed[i]);
 }
 
-void kv_calibrate_name_refused(const struct kv_measurements *m)
+void kv_calibrate_name_refused(const struct kv_calibrate_arguments *arguments, const struct kv_measurements *m)
 {
+	struct kv_refused_rows refused = {.path = m->path, .each = arguments->list_refused};
+
 	for (size_t i = 0; i < m->rows; i++)
 		if (m->row[i].problem)
-			fprintf(stderr, "kvsim: %s:%zu: not used: %s\n", m->path, m->row[i].line, m->row[i].problem);
+			kv_refused_rows_add(&refused, m->row[i].line, m->row[i].problem);
+	kv_refused_rows_tell(&refused);
 }

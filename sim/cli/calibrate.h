@@ -36,6 +36,7 @@ struct kv_calibrate_arguments {
 	uint64_t seed;
 	double fail_above;      /* percent; INFINITY = never */
 	bool kernel_times, json;
+	bool list_refused;      /* a line for every row that is not used, not one a reason */
 };
 
 /* What the arguments name, loaded; measurements and set only where a file of measurements is given. */
@@ -57,8 +58,9 @@ int kv_calibrate_load(const struct kv_calibrate_arguments *arguments, const stru
                       const char *hardware, struct kv_calibrate_inputs *inputs, struct kv_error *err);
 void kv_calibrate_unload(struct kv_calibrate_inputs *inputs);
 
-/* One line on stderr for every row that is not used. */
-void kv_calibrate_name_refused(const struct kv_measurements *measurements);
+/* Tells on stderr which rows are not used, and why. */
+void kv_calibrate_name_refused(const struct kv_calibrate_arguments *arguments,
+                               const struct kv_measurements *measurements);
 
 /* [{line, reason}, ...]: a new reference. */
 json_t *kv_calibrate_refused_json(const struct kv_measurements *measurements);

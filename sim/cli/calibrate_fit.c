@@ -455,7 +455,7 @@ static int fit_and_tell(struct fitting *f, struct kv_error *err)
 {
 	kv_measured_set_screen(&f->in.set, f->in.measurements);
 	if (f->in.set.count == 0) {
-		kv_calibrate_name_refused(f->in.measurements);
+		kv_calibrate_name_refused(f->arguments, f->in.measurements);
 		return kv_fail(err, KV_EXIT_DATA, "%s: no row can be used", f->arguments->data);
 	}
 	f->card = choose_card(f->arguments, f->in.measurements, err);
@@ -463,12 +463,12 @@ static int fit_and_tell(struct fitting *f, struct kv_error *err)
 		return -1;
 	choose_start(f);
 	if (f->arguments->draw) {
-		kv_calibrate_name_refused(f->in.measurements);
+		kv_calibrate_name_refused(f->arguments, f->in.measurements);
 		return draw_and_tell(f, err);
 	}
 	if (run_fit(f, err))
 		return -1;
-	kv_calibrate_name_refused(f->in.measurements);
+	kv_calibrate_name_refused(f->arguments, f->in.measurements);
 	if (print(f, err))
 		return -1;
 	return f->arguments->out ? write_profile(f, err) : 0;

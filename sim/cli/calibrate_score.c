@@ -69,7 +69,7 @@ static int score_steps(const struct kv_calibrate_arguments *arguments, const str
 	if (arguments->kernel_times)
 		leave_out_engine(&in);
 	kv_measured_set_screen(&in.set, in.measurements);
-	kv_calibrate_name_refused(in.measurements);
+	kv_calibrate_name_refused(arguments, in.measurements);
 	fill_report(&in, &report);
 	if (in.set.count == 0) {
 		kv_fail(err, KV_EXIT_DATA, "%s: no row can be used", arguments->score);

@@ -13,6 +13,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/quantity.h"
 #include "sim/base/random.h"
+#include "sim/cli/refused_rows.h"
 #include "sim/cli/score_report.h"
 #include "sim/deploy/deployment.h"
 #include "sim/deploy/scenario.h"
@@ -110,6 +111,7 @@ struct served {
 	const struct kv_calibrate_arguments *arguments;
 	const struct kv_csv_table *table;
 	struct kv_score_report report;
+	struct kv_refused_rows refused;
 	struct kv_configuration *configuration;
 	size_t configuration_capacity;
 	size_t row;
@@ -379,7 +381,7 @@ static void refuse(struct served *s, const struct kv_error *err)
 {
 	size_t line = s->table->lines[s->row];
 
-	fprintf(stderr, "kvsim: %s:%zu: not used: %s\n", s->table->path, line, err->text);
+	kv_refused_rows_add(&s->refused, line, err->text);
 	json_array_append_new(s->report.refused, json_pack("{sI ss}", "line", (json_int_t)line, "reason", err->text));
 }
 
@@ -409,15 +411,20 @@ static int score_rows(struct served *s, struct kv_error *err)
 int kv_calibrate_score_served(const struct kv_calibrate_arguments *arguments, const struct kv_csv_table *table,
                               struct kv_error *err)
 {
-	struct served s = {.arguments = arguments, .table = table};
-	int status;
+	struct served s = {
+		.arguments = arguments, .table = table,
+		.refused = {.path = table->path, .each = arguments->list_refused}
+	};
+	int status, failed;
 
 	s.report = (struct kv_score_report){
 		.constants = arguments->hardware ? arguments->hardware : "each row's own card",
 		.engine = arguments->engine ? arguments->engine : "each row's own",
 		.refused = json_array(),
 	};
-	if (score_rows(&s, err) || kv_score_report_print(&s.report, arguments->json, err))
+	failed = score_rows(&s, err);
+	kv_refused_rows_tell(&s.refused);
+	if (failed || kv_score_report_print(&s.report, arguments->json, err))
 		status = err->status;
 	else
 		status = kv_score_report_exceeds(&s.report, arguments->fail_above) ? KV_EXIT_CHECK : KV_EXIT_OK;

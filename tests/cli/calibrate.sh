@@ -158,6 +158,23 @@ echo 'name: card-without-memory' >"$scratch/card.yaml"
 run calibrate --score served.csv --hardware ./card.yaml
 expect_line 'unknown memory is asked for' 65 'served.csv:2: not used: the memory of card-without-memory is not known: give --hardware FILE'
 
+# Six rows of one reason are one line; each is named on demand, and in JSON.
+{
+	served 'vllm,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,,4,2,120,17'
+	for _ in 1 2 3 4 5 6; do echo 'vllm,Qwen/Qwen3-32B,h100_sxm,,disagg,1000,100,,4,2,120,17'; done
+} >"$scratch/disagg.csv"
+run calibrate --score disagg.csv
+expect_line 'rows of one reason are counted' 0 \
+	"disagg.csv:3: not used: mode: 'disagg'; only agg can be simulated (and 5 more rows: --list-refused names them)"
+report "$([ "$(grep -c 'not used' "$scratch/out")" -eq 1 ]; echo $?)" 'in one line'
+run calibrate --score disagg.csv --list-refused
+report "$([ "$(grep -c "disagg.csv:[3-8]: not used: mode: 'disagg'; only agg can be simulated\$" "$scratch/out")" -eq 6 ]; echo $?)" \
+	'and named on demand'
+run calibrate --score disagg.csv --where modes=agg
+expect_line 'an unknown column of --where' 64 "disagg.csv: --where modes=agg: unknown column 'modes': did you mean 'mode'?"
+run calibrate --score disagg.csv --where colour=red
+expect_line 'or the valid ones' 64 "unknown column 'colour': valid are backend, model_path, system, precision, mode, isl, osl, "
+
 run calibrate
 expect_line 'one of three modes' 64 'say one of --data FILE (fit), --score FILE (compare) and --against RUN (replay)'
 for option in '--out x' '--start x' '--leave-out tp' '--draw 4'; do
