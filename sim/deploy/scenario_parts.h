@@ -1,4 +1,6 @@
-/* What the files of the scenario take from one another. */
+/* What the files of the scenario take from one another: scenario_keys.c has the table, scenario_value.c reads the value
+ * of a key, scenario_yaml.c files and variants, scenario_resolve.c puts in what an engine profile says and implies, and
+ * scenario.c keeps the settings. */
 #ifndef KV_SIM_SCENARIO_PARTS_H
 #define KV_SIM_SCENARIO_PARTS_H
 
