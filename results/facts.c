@@ -45,15 +45,6 @@ static json_t *add_object(json_t *object, const char *key)
 	return inner;
 }
 
-json_t *kv_facts_counts(const struct kv_count_line *lines, size_t count)
-{
-	json_t *counts = json_object();
-
-	for (size_t i = 0; i < count; i++)
-		set_count(counts, lines[i].name, lines[i].count);
-	return counts;
-}
-
 /* --- the keys of vllm bench serve --------------------------------------------------------------------------------- */
 
 static void set_stats(json_t *object, const struct kv_summary *summary, enum kv_metric metric, const char *suffix)
@@ -218,11 +209,11 @@ static void set_fates(json_t *object, const struct kv_summary *summary, const st
 	set_count(object, "failed_for_good", kv_summary_failed_for_good(summary));
 	set_count(object, "dropped", summary->status[KV_DROPPED]);
 	set_count(object, "unfinished", summary->status[KV_UNFINISHED]);
+	set_count(object, "after_refusal", info->after_refusal);
 	reasons = add_object(object, "reasons");
 	for (int i = 0; i < KV_REASONS; i++)
 		if (summary->reason[i] > 0)
 			set_count(reasons, kv_reason_name(i), summary->reason[i]);
-	set(object, "skipped_rows", kv_facts_counts(info->skipped_rows, info->skipped_rows_count));
 }
 
 static void set_counters(json_t *object, const struct kv_summary *summary)

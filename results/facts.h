@@ -14,9 +14,6 @@
 /* insight may be NULL: then what only it knows is left out. Sorts its lists. json_decref() it. */
 json_t *kv_facts_build(const struct kv_summary *summary, struct kv_insight *insight, const struct kv_run_info *info);
 
-/* {name: count, ...} */
-json_t *kv_facts_counts(const struct kv_count_line *lines, size_t count);
-
 /* Numbers and texts at "kvsim/ttft_parts/queue/mean_ms"; 0 or NULL if there is none. */
 double kv_facts_number(const json_t *facts, const char *path);
 const char *kv_facts_text(const json_t *facts, const char *path);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "results/facts.h"
 #include "results/json_text.h"
 #include "sim/base/quantity.h"
 
@@ -19,12 +18,21 @@ static json_t *fingerprint_value(const uint64_t half[2])
 	return json_string(text);
 }
 
+static json_t *counts_value(const struct kv_count_line *lines, size_t count)
+{
+	json_t *counts = json_object();
+
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(counts, lines[i].name, json_integer((json_int_t)lines[i].count));
+	return counts;
+}
+
 static json_t *trace_value(const struct kv_run_info *info)
 {
 	return json_pack("{so ss? so sb ss? so sI}", "file", kv_json_text(info->trace), "format", info->trace_format,
 	                 "xxh128", fingerprint_value(info->fingerprint), "has_prefixes", info->trace_has_prefixes,
 	                 "arrivals", info->arrivals, "skipped_rows",
-	                 kv_facts_counts(info->skipped_rows, info->skipped_rows_count), "sent_again",
+	                 counts_value(info->skipped_rows, info->skipped_rows_count), "sent_again",
 	                 (json_int_t)info->sent_again);
 }
 
@@ -34,7 +42,7 @@ static json_t *initial_cache_value(const struct kv_run_info *info, const struct 
 		return json_pack("{ss}", "state", "cold");
 	return json_pack("{ss so ss so so sI sI}", "state", "warm", "file", kv_json_text(info->warm_trace), "format",
 	                 info->warm_format, "xxh128", fingerprint_value(info->warm_fingerprint), "skipped_rows",
-	                 kv_facts_counts(info->warm_skipped_rows, info->warm_skipped_rows_count), "finished_requests",
+	                 counts_value(info->warm_skipped_rows, info->warm_skipped_rows_count), "finished_requests",
 	                 (json_int_t)outcome->warm_requests, "cached_blocks", (json_int_t)outcome->warm_blocks);
 }
 

@@ -603,14 +603,12 @@ START_TEST(sendings_and_requests_that_failed_for_good_are_counted_apart)
 		{"kvsim/unanswered/requests", 3}, {"kvsim/unanswered/of", 5}, {"kvsim/unanswered/share", 0.6},
 		{"kvsim/unanswered/reasons/queue_full", 1}, {"kvsim/unanswered/reasons/too_long", 1},
 		{"kvsim/unanswered/reasons/after_refusal", 1}, {"kvsim/unanswered/longest_too_long_tokens", 99},
-		{"kvsim/skipped_rows/after_refusal", 1}
+		{"kvsim/after_refusal", 1}
 	};
-	static const struct kv_count_line skipped[] = {{"after_refusal", 1}};
 	struct kv_request_record last = r0;
 
 	options.retries = 2;
-	info.skipped_rows = skipped;
-	info.skipped_rows_count = info.after_refusal = 1;
+	info.after_refusal = 1;
 	open_results();
 	record(&r0);
 	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -626,7 +624,7 @@ START_TEST(sendings_and_requests_that_failed_for_good_are_counted_apart)
 	last.index = 2;
 	record(&last);
 	finish_results(30 * MS);
-	info.skipped_rows_count = info.after_refusal = 0;
+	info.after_refusal = 0;
 	CHECK_NUMBERS(expected);
 }
 END_TEST
