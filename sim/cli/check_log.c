@@ -91,8 +91,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 }
 
 /* What publishers append for quantised weights. */
-static const char *const endings[] = {"-awq", "-gptq", "-int4", "-int8", "-fp8", "-nvfp4", "-mxfp4", "-dynamic", "-w4a16", "-w8a8",
-                                      "-w8a16", "-4bit", "-8bit", "-bnb", "-marlin", "-quantized", "-autoround", "-block"};
+static const char *const endings[] = {"-awq",   "-gptq",    "-int4",   "-int8",      "-fp8",       "-nvfp4",
+                                      "-mxfp4", "-dynamic", "-w4a16",  "-w8a8",      "-w8a16",     "-4bit",
+                                      "-8bit",  "-bnb",     "-marlin", "-quantized", "-autoround", "-block"};
 
 static bool cut_ending(char *name)
 {
@@ -130,8 +131,9 @@ static int load_model(const struct arguments *a, struct kv_log *log, struct kv_m
 	if (!*model && a->model)
 		return -1;
 	if (!*model)
-		kv_remark(&log->notes, "%s", *log->model ? "the model is not built in: --model config.json checks pages and weights too"
-		                                   : "no model is named: --model checks pages and weights too");
+		kv_remark(&log->notes, "%s",
+		          *log->model ? "the model is not built in: --model config.json checks pages and weights too"
+		                      : "no model is named: --model checks pages and weights too");
 	if (*model && a->quantization)
 		return kv_model_quantize(*model, a->quantization, err);
 	return 0;

@@ -101,10 +101,10 @@ static bool have(const struct kv_checker *c, enum kv_fact fact, struct kv_span *
 	return value != NULL;
 }
 
-/* --- the log against itself ------------------------------------------------------------------------------------------- */
+/* --- the log against itself --------------------------------------------------------------------------------------- */
 
-/* The same rank's value before the i-th, where it is another; NULL if none is. What an engine refuses with may be less than what
- * it had before graphs. */
+/* The same rank's value before the i-th, where it is another; NULL if none is. What an engine refuses with may be less
+ * than what it had before graphs. */
 static const struct kv_log_value *contradicted(const struct kv_log *log, enum kv_fact fact, size_t i)
 {
 	const struct kv_log_value *value = log->value[fact];
@@ -126,7 +126,8 @@ static size_t contradictions(const struct kv_log *log, enum kv_fact fact)
 
 static bool is_one_rank(const struct kv_checker *c)
 {
-	const struct kv_log_value *tp = kv_log_get(c->log, KV_FACT_TENSOR_PARALLEL), *pp = kv_log_get(c->log, KV_FACT_PIPELINE_PARALLEL);
+	const struct kv_log_value *tp = kv_log_get(c->log, KV_FACT_TENSOR_PARALLEL);
+	const struct kv_log_value *pp = kv_log_get(c->log, KV_FACT_PIPELINE_PARALLEL);
 	double ranks = c->given->tensor_parallel ? c->given->tensor_parallel : tp ? tp->number : 0;
 
 	return ranks == 1 && (!pp || pp->number <= 1);
@@ -140,27 +141,32 @@ static bool looks_like_ranks(const struct kv_checker *c, enum kv_fact fact)
 	return !*least->rank && !*most->rank && most->number <= RANKS_APART * least->number && !is_one_rank(c);
 }
 
-/* One rank cannot print two values of these. SGLang has pools of several sizes, TensorRT-LLM profiles with a first one. */
+/* One rank cannot print two values of these. SGLang has pools of several sizes, TensorRT-LLM profiles with a first
+ * one. */
 static void check_contradictions(struct kv_checker *c)
 {
-	static const enum kv_fact once[] = {KV_FACT_KV, KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS, KV_FACT_BLOCK_SIZE};
+	static const enum kv_fact once[] = {KV_FACT_KV, KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_CPU_BLOCKS,
+	                                    KV_FACT_BLOCK_SIZE};
 
 	if (c->log->engine != KV_LOG_VLLM)
 		return;
 	for (size_t f = 0; f < sizeof once / sizeof *once; f++) {
-		const struct kv_log_value *least = kv_log_smallest(c->log, once[f]), *most = kv_log_largest(c->log, once[f]), *other;
+		const struct kv_log_value *least = kv_log_smallest(c->log, once[f]), *most = kv_log_largest(c->log, once[f]);
+		const struct kv_log_value *other;
 
 		if (!contradictions(c->log, once[f]))
 			continue;
 		if (looks_like_ranks(c, once[f])) {
-			kv_checker_add(c, once[f], most, least->number, KV_CHECK_EXPLAINED, "every rank has its own line (%zu of them), and the "
-			               "smallest counts: that of line %u", c->log->count[once[f]], least->line);
+			kv_checker_add(c, once[f], most, least->number, KV_CHECK_EXPLAINED,
+			               "every rank has its own line (%zu of them), and the smallest counts: that of line %u",
+			               c->log->count[once[f]], least->line);
 			continue;
 		}
 		for (size_t i = 1; i < c->log->count[once[f]]; i++)
 			if ((other = contradicted(c->log, once[f], i)) != NULL)
-				kv_checker_add(c, once[f], &c->log->value[once[f]][i], other->number, KV_CHECK_DIFFERS, "the log contradicts itself: "
-				               "line %u says otherwise (two start-ups in one file?)", other->line);
+				kv_checker_add(c, once[f], &c->log->value[once[f]][i], other->number, KV_CHECK_DIFFERS,
+				               "the log contradicts itself: line %u says otherwise (two start-ups in one file?)",
+				               other->line);
 	}
 }
 
@@ -170,7 +176,8 @@ static void check_requested(struct kv_checker *c)
 	struct kv_span total, utilization;
 
 	if (printed && have(c, KV_FACT_TOTAL, &total) && have(c, KV_FACT_UTILIZATION, &utilization))
-		kv_checker_compare(c, KV_FACT_REQUESTED, printed, kv_span_times(total, utilization), "device memory x utilisation");
+		kv_checker_compare(c, KV_FACT_REQUESTED, printed, kv_span_times(total, utilization),
+		                   "device memory x utilisation");
 }
 
 /* Requested memory, printed or computed; without either, none. */
@@ -280,7 +287,8 @@ static void check_equivalent(struct kv_checker *c)
 		                   "utilisation + the share that graphs take");
 }
 
-/* Swap that so many blocks of a page are: 4 GiB unless told otherwise, and told in whole or half GiB; 0 if it is neither. */
+/* Swap that so many blocks of a page are: 4 GiB unless told otherwise, and told in whole or half GiB; 0 if it is
+ * neither. */
 static double swap_of(double blocks, struct kv_span page)
 {
 	double least = blocks * page.low / GIB, most = (blocks + 1) * page.high / GIB;
@@ -299,17 +307,21 @@ void kv_checker_swap(struct kv_checker *c, struct kv_span page)
 		return;
 	swap = swap_of(cpu->number, page);
 	if (swap > 0)
-		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, fmin(fmax(cpu->number, floor(swap * GIB / page.high)), floor(swap * GIB / page.low)),
-		               swap == SWAP_GIB ? KV_CHECK_AGREES : KV_CHECK_EXPLAINED, "%.10g GiB of swap / bytes of a GPU block", swap);
+		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu,
+		               fmin(fmax(cpu->number, floor(swap * GIB / page.high)), floor(swap * GIB / page.low)),
+		               swap == SWAP_GIB ? KV_CHECK_AGREES : KV_CHECK_EXPLAINED,
+		               "%.10g GiB of swap / bytes of a GPU block", swap);
 	else
 		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, floor(SWAP_GIB * GIB / page.high), KV_CHECK_DIFFERS,
 		               "4 GiB of swap / bytes of a GPU block");
 }
 
-/* Without a model the page is KV memory / blocks, of the rank with the fewest blocks: whose memory may not be printed. */
+/* Without a model the page is KV memory / blocks, of the rank with the fewest blocks: whose memory may not be
+ * printed. */
 static void check_cpu_blocks(struct kv_checker *c)
 {
-	const struct kv_log_value *blocks = kv_log_get(c->log, KV_FACT_BLOCKS), *cpu = kv_log_get(c->log, KV_FACT_CPU_BLOCKS);
+	const struct kv_log_value *blocks = kv_log_get(c->log, KV_FACT_BLOCKS);
+	const struct kv_log_value *cpu = kv_log_get(c->log, KV_FACT_CPU_BLOCKS);
 	struct kv_span kv, page;
 	double implied;
 
@@ -318,8 +330,10 @@ static void check_cpu_blocks(struct kv_checker *c)
 	page = (struct kv_span){kv.low / (blocks->number + 1) * GIB, kv.high / blocks->number * GIB};
 	implied = cpu && cpu->number >= 1 ? SWAP_GIB / cpu->number * blocks->number : 0;
 	if (implied > 0 && implied < kv.low && swap_of(cpu->number, page) <= 0 && *c->rank)
-		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, floor(SWAP_GIB * GIB / page.high), KV_CHECK_EXPLAINED, "4 GiB of swap / bytes of a "
-		               "GPU block, if the rank with the fewest blocks has %.2f GiB for KV: its line is missing", implied);
+		kv_checker_add(c, KV_FACT_CPU_BLOCKS, cpu, floor(SWAP_GIB * GIB / page.high), KV_CHECK_EXPLAINED,
+		               "4 GiB of swap / bytes of a GPU block, if the rank with the fewest blocks has %.2f GiB for KV: "
+		               "its line is missing",
+		               implied);
 	else
 		kv_checker_swap(c, page);
 }
@@ -361,8 +375,8 @@ static void check_tokens_and_blocks(struct kv_checker *c)
 		kv_checker_add(c, KV_FACT_TOKENS, tokens, (blocks->number - 1) * size, KV_CHECK_EXPLAINED,
 		               "usable blocks x %.0f: one block is kept as null block", size);
 	else if (fmod(tokens->number, blocks->number) == 0)
-		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_EXPLAINED, "blocks of %.0f tokens, not %.0f",
-		               tokens->number / blocks->number, size);
+		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_EXPLAINED,
+		               "blocks of %.0f tokens, not %.0f", tokens->number / blocks->number, size);
 	else
 		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_DIFFERS,
 		               "blocks x %.0f; a hybrid model counts otherwise: name it with --model", size);
@@ -391,14 +405,15 @@ static void check_concurrency(struct kv_checker *c)
 	if (kv_span_meets(kv_span_of(printed), (struct kv_span){count / length, (count + 1) / length}))
 		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_AGREES, "tokens / maximum length");
 	else if (printed->number > count / length && printed->number < HYBRID_MOST * count / length)
-		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_EXPLAINED, "tokens / maximum length would be "
-		               "less: a hybrid model before 0.21, whose token line counts blocks // groups; name it with --model");
+		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_EXPLAINED,
+		               "tokens / maximum length would be less: a hybrid model before 0.21, whose token line counts "
+		               "blocks // groups; name it with --model");
 	else
 		kv_checker_add(c, KV_FACT_CONCURRENCY, printed, count / length, KV_CHECK_DIFFERS, "tokens / maximum length");
 }
 
-/* Bytes that requests of hybrid models take whatever their length: with them, (kv - them) / (needed - them) is the share of the
- * length that fits. */
+/* Bytes that requests of hybrid models take whatever their length: with them, (kv - them) / (needed - them) is the
+ * share of the length that fits. */
 static double fixed_share(double kv, double needed, double share)
 {
 	return share < 1 ? (kv - share * needed) / (1 - share) : -1;
@@ -416,11 +431,13 @@ static void check_longest(struct kv_checker *c, const struct kv_log_value *longe
 	computed = (struct kv_span){floor(kv.low / per.high * length) - size, kv.high / per.low * length};
 	fixed = fixed_share(middle(kv), needed->number, longest->number / length);
 	if (longest->number < computed.low && fixed > 0 && fixed < middle(kv))
-		kv_checker_add(c, KV_FACT_STORABLE, longest, computed.low, KV_CHECK_EXPLAINED, "less than in proportion: about %.2g GiB "
-		               "of a request do not grow with it, as in hybrid models; name it with --model", fixed);
+		kv_checker_add(c, KV_FACT_STORABLE, longest, computed.low, KV_CHECK_EXPLAINED,
+		               "less than in proportion: about %.2g GiB of a request do not grow with it, as in hybrid models; "
+		               "name it with --model",
+		               fixed);
 	else
-		kv_checker_compare(c, KV_FACT_STORABLE, longest, computed, "KV cache memory / memory of one request x its length, in "
-		                   "whole blocks");
+		kv_checker_compare(c, KV_FACT_STORABLE, longest, computed,
+		                   "KV cache memory / memory of one request x its length, in whole blocks");
 }
 
 /* Older versions, and pastes that break off, do not go on to say what would fit. */
@@ -431,17 +448,18 @@ static void check_needed(struct kv_checker *c, const struct kv_log_value *needed
 	if (!kv)
 		return;
 	if (kv_span_of(needed).high > kv_span_of(kv).low)
-		kv_checker_add(c, KV_FACT_NEEDED, needed, needed->number, KV_CHECK_AGREES, "more than the %.10g GiB there are: the "
-		               "engine refuses to start", kv->number);
+		kv_checker_add(c, KV_FACT_NEEDED, needed, needed->number, KV_CHECK_AGREES,
+		               "more than the %.10g GiB there are: the engine refuses to start", kv->number);
 	else
-		kv_checker_add(c, KV_FACT_NEEDED, needed, kv->number, KV_CHECK_DIFFERS, "not more than the %.10g GiB there are: no "
-		               "reason to refuse", kv->number);
+		kv_checker_add(c, KV_FACT_NEEDED, needed, kv->number, KV_CHECK_DIFFERS,
+		               "not more than the %.10g GiB there are: no reason to refuse", kv->number);
 }
 
 /* What one request needs and the longest that fits, against KV memory. */
 static void check_refusal(struct kv_checker *c)
 {
-	const struct kv_log_value *needed = kv_log_get(c->log, KV_FACT_NEEDED), *longest = kv_log_get(c->log, KV_FACT_STORABLE);
+	const struct kv_log_value *needed = kv_log_get(c->log, KV_FACT_NEEDED);
+	const struct kv_log_value *longest = kv_log_get(c->log, KV_FACT_STORABLE);
 	const struct kv_log_value *blocks = kv_log_smallest(c->log, KV_FACT_BLOCKS);
 	double length = logged_or(c, KV_FACT_MAX_LEN, (double)c->given->max_model_len, 0);
 	double size = logged_or(c, KV_FACT_BLOCK_SIZE, c->given->block_size, 16);
@@ -451,8 +469,8 @@ static void check_refusal(struct kv_checker *c)
 	else if (longest && needed && length > 0)
 		check_longest(c, longest, needed, length);
 	else if (longest && fmod(longest->number, size) == 0)
-		kv_checker_add(c, KV_FACT_STORABLE, longest, longest->number, KV_CHECK_AGREES, "whole blocks of %.0f (N = %.0f)", size,
-		               longest->number / size);
+		kv_checker_add(c, KV_FACT_STORABLE, longest, longest->number, KV_CHECK_AGREES,
+		               "whole blocks of %.0f (N = %.0f)", size, longest->number / size);
 	else if (needed && !longest)
 		check_needed(c, needed);
 }
@@ -465,11 +483,11 @@ static void note_token_bytes(struct kv_checker *c, const struct kv_log_value *me
 	if (!memory || !tokens || memory->number <= 0 || tokens->number < 1)
 		return;
 	gib = kv_span_of(memory);
-	kv_remark(&c->list->notes, "%.10g GiB for %.0f tokens are %.0f to %.0f bytes a token", memory->number, tokens->number,
-	          gib.low * GIB / tokens->number, gib.high * GIB / tokens->number);
+	kv_remark(&c->list->notes, "%.10g GiB for %.0f tokens are %.0f to %.0f bytes a token", memory->number,
+	          tokens->number, gib.low * GIB / tokens->number, gib.high * GIB / tokens->number);
 }
 
-/* --- other engines ---------------------------------------------------------------------------------------------------- */
+/* --- other engines ------------------------------------------------------------------------------------------------ */
 
 /* Windowed layers have a pool of their own, by default of 0.8 times as many tokens. */
 static void check_window_pool(struct kv_checker *c)
@@ -482,39 +500,45 @@ static void check_window_pool(struct kv_checker *c)
 		return;
 	computed = floor(0.8 * full->number);
 	if (fabs(window->number - computed) <= WINDOW_PAGE)
-		kv_checker_add(c, KV_FACT_WINDOW_TOKENS, window, computed, KV_CHECK_AGREES, "0.8 x the tokens of full layers, in pages");
+		kv_checker_add(c, KV_FACT_WINDOW_TOKENS, window, computed, KV_CHECK_AGREES,
+		               "0.8 x the tokens of full layers, in pages");
 	else
-		kv_checker_add(c, KV_FACT_WINDOW_TOKENS, window, computed, KV_CHECK_EXPLAINED, "%.2f x the tokens of full layers: "
-		               "swa_full_tokens_ratio was set", window->number / full->number);
+		kv_checker_add(c, KV_FACT_WINDOW_TOKENS, window, computed, KV_CHECK_EXPLAINED,
+		               "%.2f x the tokens of full layers: swa_full_tokens_ratio was set",
+		               window->number / full->number);
 }
 
 /* The model's own pool is the largest; a drafter's is printed likewise. */
 static void check_sglang(struct kv_checker *c)
 {
-	const struct kv_log_value *tokens = kv_log_get(c->log, KV_FACT_TOKENS), *again = kv_log_get(c->log, KV_FACT_TOKENS_AGAIN);
+	const struct kv_log_value *tokens = kv_log_get(c->log, KV_FACT_TOKENS);
+	const struct kv_log_value *again = kv_log_get(c->log, KV_FACT_TOKENS_AGAIN);
 	const struct kv_log_value *k = kv_log_largest(c->log, KV_FACT_K_SIZE);
 	const struct kv_log_value *v = k ? kv_log_on_line(c->log, KV_FACT_V_SIZE, k->line) : NULL;
 
 	check_window_pool(c);
 	if (tokens && again)
-		kv_checker_compare(c, KV_FACT_TOKENS_AGAIN, again, kv_span_exactly(tokens->number), "tokens of the allocated pool");
+		kv_checker_compare(c, KV_FACT_TOKENS_AGAIN, again, kv_span_exactly(tokens->number),
+		                   "tokens of the allocated pool");
 	if (k && v && (c->given->model || kv_span_meets(kv_span_of(k), kv_span_of(v))))
 		kv_checker_compare(c, KV_FACT_V_SIZE, v, kv_span_of(k), "as large as K where both heads have one width");
 	else if (k && v)
-		kv_checker_add(c, KV_FACT_V_SIZE, v, k->number, KV_CHECK_EXPLAINED, "%.2f x K: the heads of values are narrower or wider "
-		               "than those of keys", v->number / k->number);
+		kv_checker_add(c, KV_FACT_V_SIZE, v, k->number, KV_CHECK_EXPLAINED,
+		               "%.2f x K: the heads of values are narrower or wider than those of keys", v->number / k->number);
 }
 
 /* Bytes and tokens of one pool: a whole number of bytes a token. */
 static void check_whole_bytes(struct kv_checker *c)
 {
-	const struct kv_log_value *bytes = kv_log_get(c->log, KV_FACT_KV_BYTES), *tokens = kv_log_get(c->log, KV_FACT_TOKENS);
+	const struct kv_log_value *bytes = kv_log_get(c->log, KV_FACT_KV_BYTES);
+	const struct kv_log_value *tokens = kv_log_get(c->log, KV_FACT_TOKENS);
 	double each;
 
 	if (!bytes || !tokens || tokens->number < 1)
 		return;
 	each = round(bytes->number / tokens->number);
-	kv_checker_compare(c, KV_FACT_KV_BYTES, bytes, kv_span_exactly(tokens->number * each), "tokens x whole bytes a token");
+	kv_checker_compare(c, KV_FACT_KV_BYTES, bytes, kv_span_exactly(tokens->number * each),
+	                   "tokens x whole bytes a token");
 }
 
 /* Memory for KV against what is free: 0.9 of it unless a fraction, a number of tokens or a number of bytes was set. */
@@ -527,8 +551,10 @@ static void check_fraction(struct kv_checker *c)
 		return;
 	usual = kv_span_times(free_memory, set ? kv_span_of(set) : kv_span_exactly(0.9));
 	if (!set && !kv_span_meets(kv_span_of(kv), usual) && kv->number <= free_memory.high)
-		kv_checker_add(c, KV_FACT_KV, kv, middle(usual), KV_CHECK_EXPLAINED, "%.2f x what is free once the model is loaded: "
-		               "kv_cache_free_gpu_mem_fraction or a number of tokens was set", kv->number / middle(free_memory));
+		kv_checker_add(c, KV_FACT_KV, kv, middle(usual), KV_CHECK_EXPLAINED,
+		               "%.2f x what is free once the model is loaded: kv_cache_free_gpu_mem_fraction or a number of "
+		               "tokens was set",
+		               kv->number / middle(free_memory));
 	else
 		kv_checker_compare(c, KV_FACT_KV, kv, usual, "0.9 x what is free once the model is loaded");
 }
@@ -541,9 +567,11 @@ static void check_profiling_run(struct kv_checker *c)
 	struct kv_span total, peak, fraction, temporary = kv_span_exactly(0);
 
 	have(c, KV_FACT_TEMPORARY, &temporary);
-	if (allowed && have(c, KV_FACT_TOTAL, &total) && have(c, KV_FACT_PEAK, &peak) && have(c, KV_FACT_FRACTION, &fraction))
-		kv_checker_compare(c, KV_FACT_KV_ALLOWED, allowed, kv_span_times(kv_span_plus(kv_span_minus(total, peak), temporary),
-		                   fraction), "(device memory - peak + KV cache of the profiling run) x fraction");
+	if (allowed && have(c, KV_FACT_TOTAL, &total) && have(c, KV_FACT_PEAK, &peak)
+	    && have(c, KV_FACT_FRACTION, &fraction))
+		kv_checker_compare(c, KV_FACT_KV_ALLOWED, allowed,
+		                   kv_span_times(kv_span_plus(kv_span_minus(total, peak), temporary), fraction),
+		                   "(device memory - peak + KV cache of the profiling run) x fraction");
 	if (allowed && estimated && estimated->number < allowed->number)
 		kv_checker_add(c, KV_FACT_KV_ESTIMATED, estimated, allowed->number, KV_CHECK_EXPLAINED,
 		               "less than what is allowed: max_tokens or max_gpu_total_bytes was set");
@@ -555,14 +583,15 @@ static void check_profiling_run(struct kv_checker *c)
 static void check_logged_token_bytes(struct kv_checker *c)
 {
 	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV), *tokens = kv_log_get(c->log, KV_FACT_TOKENS);
-	const struct kv_log_value *size = kv_log_get(c->log, KV_FACT_BLOCK_SIZE), *each = kv_log_get(c->log, KV_FACT_TOKEN_BYTES);
+	const struct kv_log_value *size = kv_log_get(c->log, KV_FACT_BLOCK_SIZE);
+	const struct kv_log_value *each = kv_log_get(c->log, KV_FACT_TOKEN_BYTES);
 
 	if (kv && tokens && each)
 		kv_checker_compare(c, KV_FACT_KV, kv, kv_span_exactly(tokens->number * each->number / GIB),
 		                   "tokens x bytes of a token as logged");
 	if (tokens && size && size->number >= 1 && !kv_log_get(c->log, KV_FACT_BLOCKS))
-		kv_checker_compare(c, KV_FACT_TOKENS, tokens, kv_span_exactly(size->number * ceil(tokens->number / size->number)),
-		                   "whole blocks");
+		kv_checker_compare(c, KV_FACT_TOKENS, tokens,
+		                   kv_span_exactly(size->number * ceil(tokens->number / size->number)), "whole blocks");
 }
 
 static void check_tensorrt_llm(struct kv_checker *c)
@@ -584,17 +613,20 @@ double kv_checker_type_bytes(const char *type)
 	return f->bits / 8.0 + (f->scale_group ? f->scale_bits / 8.0 / f->scale_group : 0);
 }
 
-/* Windowed cells: pad(min(context, window x slots + micro-batch), 256); slots with cells of their own have one window each. */
+/* Windowed cells: pad(min(context, window x slots + micro-batch), 256); slots with cells of their own have one window
+ * each. */
 static void check_window_cells(struct kv_checker *c, const struct kv_log_cache *cache)
 {
-	const struct kv_log_value *window = kv_log_get(c->log, KV_FACT_WINDOW), *batch = kv_log_get(c->log, KV_FACT_MICRO_BATCH);
+	const struct kv_log_value *window = kv_log_get(c->log, KV_FACT_WINDOW);
+	const struct kv_log_value *batch = kv_log_get(c->log, KV_FACT_MICRO_BATCH);
 	const struct kv_log_value *context = kv_log_get(c->log, KV_FACT_CONTEXT);
 	double all = cache->cells * cache->streams, cells;
 
 	if (!window || window->number < 1 || !batch || !context
 	    || (all >= context->number && all < context->number + CELL_PADDING * cache->streams))
 		return;
-	cells = CELL_PADDING * ceil(fmin(context->number, window->number * cache->seqs / cache->streams + batch->number) / CELL_PADDING);
+	cells = CELL_PADDING
+	        * ceil(fmin(context->number, window->number * cache->seqs / cache->streams + batch->number) / CELL_PADDING);
 	kv_checker_compare(c, KV_FACT_WINDOW, &(struct kv_log_value){.number = cache->cells, .line = cache->size.line},
 	                   kv_span_exactly(cells), "windowed cells: pad(min(context, window x slots + micro-batch), 256)");
 }
@@ -635,8 +667,8 @@ static void check_llama_buffers(struct kv_checker *c)
 	if (!sum.line || caches.high <= 0)
 		return;
 	if (sum.number + sum.half < caches.low)
-		kv_checker_add(c, KV_FACT_KV_BUFFER, &sum, middle(caches), KV_CHECK_EXPLAINED, "less than the caches: lines of other "
-		               "devices are missing");
+		kv_checker_add(c, KV_FACT_KV_BUFFER, &sum, middle(caches), KV_CHECK_EXPLAINED,
+		               "less than the caches: lines of other devices are missing");
 	else
 		kv_checker_compare(c, KV_FACT_KV_BUFFER, &sum, caches, "the caches, spread over devices, in MiB");
 }
@@ -652,9 +684,10 @@ static void check_llama_cache(struct kv_checker *c, const struct kv_log_cache *c
 	if (cache->recurrent)
 		return;
 	if (width && bytes > 0 && cache->cells > 0 && cache->layers > 0)
-		kv_checker_compare(c, KV_FACT_K_SIZE, &cache->first,
-		                   kv_span_exactly(cache->layers * cache->cells * cache->streams * width->number * bytes / 0x1p20),
-		                   "layers x cells x width x bytes of its type, in MiB");
+		kv_checker_compare(
+			c, KV_FACT_K_SIZE, &cache->first,
+			kv_span_exactly(cache->layers * cache->cells * cache->streams * width->number * bytes / 0x1p20),
+			"layers x cells x width x bytes of its type, in MiB");
 	check_window_cells(c, cache);
 }
 
@@ -664,7 +697,8 @@ static void check_negative(struct kv_checker *c)
 	const struct kv_log_value *kv = kv_log_smallest(c->log, KV_FACT_KV);
 
 	if (kv && kv->number <= 0 && c->log->refused)
-		kv_checker_add(c, KV_FACT_KV, kv, kv->number, KV_CHECK_AGREES, "nothing is left for the KV cache: the engine refuses to start");
+		kv_checker_add(c, KV_FACT_KV, kv, kv->number, KV_CHECK_AGREES,
+		               "nothing is left for the KV cache: the engine refuses to start");
 }
 
 static void check_vllm(struct kv_checker *c)

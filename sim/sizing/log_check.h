@@ -1,9 +1,9 @@
 /* Recomputes what a start-up log prints from what else it prints, and from the model where that is known.
  *
- * A number agrees if it lies within the rounding of those that it is computed from. Where it does not, the rules that are
- * known to move it are tried: minimum over ranks, graph memory, another block size or cache type, the older or newer
- * meaning of "KV cache tokens", MLA treated as multi-head attention, windowed layers that hold whole contexts. What none
- * of them brings about differs.
+ * A number agrees if it lies within the rounding of those that it is computed from. Where it does not, the rules that
+ * are known to move it are tried: minimum over ranks, graph memory, another block size or cache type, the older or
+ * newer meaning of "KV cache tokens", MLA treated as multi-head attention, windowed layers that hold whole contexts.
+ * What none of them brings about differs.
  */
 #ifndef KV_SIM_LOG_CHECK_H
 #define KV_SIM_LOG_CHECK_H

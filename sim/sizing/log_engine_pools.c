@@ -13,23 +13,27 @@
 
 enum { SGLANG_PAGE = 256 };  /* SGLang allocates a page more than it counts; its largest usual one */
 
-/* --- TensorRT-LLM ----------------------------------------------------------------------------------------------------- */
+/* --- TensorRT-LLM ------------------------------------------------------------------------------------------------- */
 
 /* A pool of so many blocks against what is free: 0.9 of it unless another share was set. */
-static bool explain_share(struct kv_checker *c, const struct kv_log_value *blocks, double bytes, bool said, uint32_t size)
+static bool explain_share(struct kv_checker *c, const struct kv_log_value *blocks, double bytes, bool said,
+                          uint32_t size)
 {
 	struct kv_span available = kv_span_times(kv_span_of(kv_log_get(c->log, KV_FACT_FREE)), kv_span_exactly(GIB));
 	struct kv_span computed = {floor(0.9 * available.low / bytes), ceil(0.9 * available.high / bytes)};
 	bool usual = kv_span_meets(kv_span_of(blocks), computed);
 
 	if (usual && said)
-		kv_checker_add(c, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_AGREES, "0.9 x what is free / bytes of a block");
+		kv_checker_add(c, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_AGREES,
+		               "0.9 x what is free / bytes of a block");
 	else if (usual)
-		kv_checker_add(c, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_EXPLAINED, "0.9 x what is free / bytes of a block, if it "
-		               "has %u tokens: the log does not say", size);
+		kv_checker_add(c, KV_FACT_BLOCKS, blocks, blocks->number, KV_CHECK_EXPLAINED,
+		               "0.9 x what is free / bytes of a block, if it has %u tokens: the log does not say", size);
 	else if (said && blocks->number * bytes <= available.high)
-		kv_checker_add(c, KV_FACT_BLOCKS, blocks, computed.low, KV_CHECK_EXPLAINED, "%.2f x what is free / bytes of a block: "
-		               "kv_cache_free_gpu_mem_fraction or a number of tokens was set", blocks->number * bytes / available.high);
+		kv_checker_add(
+			c, KV_FACT_BLOCKS, blocks, computed.low, KV_CHECK_EXPLAINED,
+			"%.2f x what is free / bytes of a block: kv_cache_free_gpu_mem_fraction or a number of tokens was set",
+			blocks->number * bytes / available.high);
 	else
 		return false;
 	return true;
@@ -39,7 +43,8 @@ static bool explain_share(struct kv_checker *c, const struct kv_log_value *block
 static void check_share_of_free(struct kv_checker *c, const struct kv_layout *layout, const struct kv_layout *fp8)
 {
 	static const uint32_t sizes[] = {64, 32, 128, 16};
-	const struct kv_log_value *available = kv_log_get(c->log, KV_FACT_FREE), *blocks = kv_log_get(c->log, KV_FACT_BLOCKS);
+	const struct kv_log_value *available = kv_log_get(c->log, KV_FACT_FREE);
+	const struct kv_log_value *blocks = kv_log_get(c->log, KV_FACT_BLOCKS);
 	const struct kv_log_value *kv = kv_log_get(c->log, KV_FACT_KV);
 	uint32_t said = (uint32_t)kv_checker_number(c->log, KV_FACT_BLOCK_SIZE, c->given->block_size, 0);
 	double token_bytes = (double)layout->growing_bytes;
@@ -47,13 +52,15 @@ static void check_share_of_free(struct kv_checker *c, const struct kv_layout *la
 
 	if (!available || !blocks)
 		return;
-	if (kv && said && kv_span_meets(kv_span_of(kv), kv_span_exactly(blocks->number * said * (double)fp8->growing_bytes / GIB)))
+	if (kv && said
+	    && kv_span_meets(kv_span_of(kv), kv_span_exactly(blocks->number * said * (double)fp8->growing_bytes / GIB)))
 		token_bytes = (double)fp8->growing_bytes;
 	for (size_t i = 0; i < (said ? 1 : sizeof sizes / sizeof *sizes); i++)
 		if (explain_share(c, blocks, token_bytes * (said ? said : sizes[i]), said > 0, sizes[i]))
 			return;
-	kv_checker_add(c, KV_FACT_BLOCKS, blocks, ceil(0.9 * (available->number + available->half) * GIB / token_bytes / size),
-	               KV_CHECK_DIFFERS, "0.9 x what is free / bytes of a block of %u tokens", size);
+	kv_checker_add(c, KV_FACT_BLOCKS, blocks,
+	               ceil(0.9 * (available->number + available->half) * GIB / token_bytes / size), KV_CHECK_DIFFERS,
+	               "0.9 x what is free / bytes of a block of %u tokens", size);
 }
 
 /* Tokens against their memory; what type the cache has is not logged. */
@@ -71,8 +78,8 @@ static void check_token_memory(struct kv_checker *c, const struct kv_layout *lay
 		kv_checker_compare(c, KV_FACT_KV_BYTES, bytes, kv_span_exactly(bytes->number == narrow ? narrow : wide),
 		                   "tokens x bytes of a token");
 	if (kv && kv_span_meets(kv_span_of(kv), kv_span_exactly(narrow / GIB)) && narrow < wide)
-		kv_checker_add(c, KV_FACT_KV, kv, narrow / GIB, KV_CHECK_EXPLAINED, "tokens x bytes of a token, one an element: the KV "
-		               "cache is fp8 or int8");
+		kv_checker_add(c, KV_FACT_KV, kv, narrow / GIB, KV_CHECK_EXPLAINED,
+		               "tokens x bytes of a token, one an element: the KV cache is fp8 or int8");
 	else if (kv)
 		kv_checker_compare(c, KV_FACT_KV, kv, kv_span_exactly(wide / GIB), "tokens x bytes of a token");
 }
@@ -93,7 +100,7 @@ static void check_tensorrt_pool(struct kv_checker *c, const struct kv_layout_opt
 	check_token_memory(c, &layout, &fp8);
 }
 
-/* --- SGLang ----------------------------------------------------------------------------------------------------------- */
+/* --- SGLang ------------------------------------------------------------------------------------------------------- */
 
 /* Memory of a pool's tokens, the page more included. */
 static struct kv_span pool_memory(double tokens, double token_bytes)
@@ -146,7 +153,8 @@ static bool explain_pool(struct kv_checker *c, enum kv_fact fact, const struct k
 			continue;
 		kv_checker_add(c, fact, size, fmin(fmax(size->number, computed.low), computed.high),
 		               cache ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES, "tokens x %sbytes of a token%s%s%s",
-		               fact == KV_FACT_KV ? "" : "half the ", pools[i].rule, cache ? ": the KV cache is " : "", cache ? cache : "");
+		               fact == KV_FACT_KV ? "" : "half the ", pools[i].rule, cache ? ": the KV cache is " : "",
+		               cache ? cache : "");
 		return true;
 	}
 	return false;
@@ -167,7 +175,8 @@ static void check_pool_line(struct kv_checker *c, const struct kv_layout_options
 		struct pool_bytes other;
 
 		o.cache = kv_cache_format_find(others[i], &ignored);
-		if (pools_of(c, &o, &other) == 0 && explain_pool(c, fact, size, tokens, other, share, i ? "of the model's type" : others[i]))
+		if (pools_of(c, &o, &other) == 0
+		    && explain_pool(c, fact, size, tokens, other, share, i ? "of the model's type" : others[i]))
 			return;
 	}
 	kv_checker_compare(c, fact, size, kv_span_exactly(tokens * bytes.all * share / GIB),
@@ -196,7 +205,8 @@ static void check_states(struct kv_checker *c, uint32_t tp)
 	const struct kv_recurrent *r = &c->given->model->recurrent;
 	struct kv_state_elements one = kv_model_state(c->given->model, tp);
 	const struct kv_log_value *slots = kv_log_get(c->log, KV_FACT_STATE_SLOTS);
-	const struct kv_log_value *conv = kv_log_get(c->log, KV_FACT_CONV_SIZE), *state = kv_log_get(c->log, KV_FACT_STATE_SIZE);
+	const struct kv_log_value *conv = kv_log_get(c->log, KV_FACT_CONV_SIZE);
+	const struct kv_log_value *state = kv_log_get(c->log, KV_FACT_STATE_SIZE);
 	double share;
 
 	if (!slots || !conv || !state || !(one.convolution + one.state))
@@ -220,7 +230,7 @@ static void check_sglang_pools(struct kv_checker *c, const struct kv_layout_opti
 	check_states(c, options->tensor_parallel);
 }
 
-/* --- llama.cpp -------------------------------------------------------------------------------------------------------- */
+/* --- llama.cpp ---------------------------------------------------------------------------------------------------- */
 
 /* Elements of keys or values in a cell of the attention layers that pass: all, or those with or without a window. */
 struct cell_width {
@@ -248,7 +258,8 @@ static struct cell_width width_of(const struct kv_model *m, bool full, bool wind
 /* Until 2025-04 llama.cpp stored keys and values of every head of MLA models. */
 static struct cell_width width_without_latents(const struct kv_model *m)
 {
-	return (struct cell_width){.layers = m->layers, .keys = (double)m->layers * m->q_heads * (m->qk_nope_dim + m->qk_rope_dim),
+	return (struct cell_width){.layers = m->layers,
+	                           .keys = (double)m->layers * m->q_heads * (m->qk_nope_dim + m->qk_rope_dim),
 	                           .values = (double)m->layers * m->q_heads * m->v_head_dim};
 }
 
@@ -276,26 +287,29 @@ static void check_cells(struct kv_checker *c, const struct kv_log_cache *cache)
 	    || explain_cells(c, cache, all, NULL) || explain_cells(c, cache, width_of(m, true, false), NULL)
 	    || explain_cells(c, cache, width_of(m, false, true), NULL))
 		return;
-	if (m->kv_lora_rank && explain_cells(c, cache, width_without_latents(m), "keys and values of every head, as until 2025-04"))
+	if (m->kv_lora_rank
+	    && explain_cells(c, cache, width_without_latents(m), "keys and values of every head, as until 2025-04"))
 		return;
 	kv_checker_compare(c, KV_FACT_K_SIZE, &cache->first, kv_span_exactly(cache->cells * cache->streams * all.keys
 	                   * kv_checker_type_bytes(cache->first_type) / MIB), "cells x layers of the model, in MiB");
 }
 
-/* All of the model's layers, or else some whole ones where lines of other devices are missing; false if they are not. */
-static bool explain_buffers(struct kv_checker *c, const struct kv_log_value *sum, double layers, double each, const char *type,
-                            bool all)
+/* All of the model's layers, or else some whole ones where lines of other devices are missing; false if they are
+ * not. */
+static bool explain_buffers(struct kv_checker *c, const struct kv_log_value *sum, double layers, double each,
+                            const char *type, bool all)
 {
 	double some = round(sum->number / each), slack = sum->half + (strcmp(type, "f16") ? some * each * 0.001 : 0);
 
 	if (some < 1 || some > layers || (some == layers) != all || fabs(some * each - sum->number) > slack)
 		return false;
 	if (all)
-		kv_checker_add(c, KV_FACT_KV_BUFFER, sum, layers * each, strcmp(type, "f16") ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES,
+		kv_checker_add(c, KV_FACT_KV_BUFFER, sum, layers * each,
+		               strcmp(type, "f16") ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES,
 		               "context x %.0f layers of the model as %s, in MiB", layers, type);
 	else
-		kv_checker_add(c, KV_FACT_KV_BUFFER, sum, layers * each, KV_CHECK_EXPLAINED, "%.0f of the model's %.0f layers as %s: "
-		               "lines of other devices are missing", some, layers, type);
+		kv_checker_add(c, KV_FACT_KV_BUFFER, sum, layers * each, KV_CHECK_EXPLAINED,
+		               "%.0f of the model's %.0f layers as %s: lines of other devices are missing", some, layers, type);
 	return true;
 }
 
@@ -313,7 +327,8 @@ static void check_buffers_alone(struct kv_checker *c)
 	elements = context->number * (w.keys + w.values);
 	for (int whole = 1; whole >= 0; whole--)
 		for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-			if (explain_buffers(c, &sum, w.layers, elements * kv_checker_type_bytes(types[i]) / w.layers / MIB, types[i], whole))
+			if (explain_buffers(c, &sum, w.layers, elements * kv_checker_type_bytes(types[i]) / w.layers / MIB,
+			                    types[i], whole))
 				return;
 	kv_checker_compare(c, KV_FACT_KV_BUFFER, &sum, kv_span_exactly(elements * kv_checker_type_bytes("f16") / MIB),
 	                   "context x layers of the model as f16, in MiB");

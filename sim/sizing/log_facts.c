@@ -18,8 +18,9 @@ static const char *const names[KV_FACTS] = {
 	[KV_FACT_TORCH_PEAK] = "torch peak", [KV_FACT_NON_TORCH] = "non-torch memory",
 	[KV_FACT_CONSUMED] = "weights and non-torch", [KV_FACT_NON_KV] = "memory that is not KV",
 	[KV_FACT_GRAPHS] = "graph memory", [KV_FACT_GRAPHS_ESTIMATED] = "graph estimate", [KV_FACT_KV] = "KV cache memory",
-	[KV_FACT_KV_BYTES] = "KV cache bytes", [KV_FACT_KV_BUFFER] = "KV buffers", [KV_FACT_FULL_TOKENS] = "full layers' tokens",
-	[KV_FACT_WINDOW_TOKENS] = "windowed layers' tokens", [KV_FACT_K_SIZE] = "K size", [KV_FACT_V_SIZE] = "V size",
+	[KV_FACT_KV_BYTES] = "KV cache bytes", [KV_FACT_KV_BUFFER] = "KV buffers",
+	[KV_FACT_FULL_TOKENS] = "full layers' tokens", [KV_FACT_WINDOW_TOKENS] = "windowed layers' tokens",
+	[KV_FACT_K_SIZE] = "K size", [KV_FACT_V_SIZE] = "V size",
 	[KV_FACT_BLOCKS] = "GPU blocks", [KV_FACT_CPU_BLOCKS] = "CPU blocks", [KV_FACT_TOKENS] = "KV cache tokens",
 	[KV_FACT_TOKENS_AGAIN] = "total tokens",
 	[KV_FACT_BLOCK_SIZE] = "block size", [KV_FACT_MAX_LEN] = "maximum length", [KV_FACT_CONCURRENCY] = "concurrency",
@@ -29,8 +30,9 @@ static const char *const names[KV_FACTS] = {
 	[KV_FACT_SUGGESTED] = "suggested KV cache memory", [KV_FACT_SUGGESTED_FULL] = "suggestion to use all memory",
 	[KV_FACT_EQUIVALENT] = "utilisation without graphs", [KV_FACT_TO_KEEP] = "utilisation to keep the KV cache",
 	[KV_FACT_NEEDED] = "memory for one request", [KV_FACT_STORABLE] = "longest request that fits",
-	[KV_FACT_WINDOW] = "sliding window", [KV_FACT_MICRO_BATCH] = "micro-batch", [KV_FACT_CONTEXT] = "context of all slots",
-	[KV_FACT_SLOTS] = "slots", [KV_FACT_K_WIDTH] = "width of K", [KV_FACT_BLOCKS_GIVEN] = "blocks as set",
+	[KV_FACT_WINDOW] = "sliding window", [KV_FACT_MICRO_BATCH] = "micro-batch",
+	[KV_FACT_CONTEXT] = "context of all slots", [KV_FACT_SLOTS] = "slots", [KV_FACT_K_WIDTH] = "width of K",
+	[KV_FACT_BLOCKS_GIVEN] = "blocks as set",
 	[KV_FACT_DATA_PARALLEL] = "data parallel size", [KV_FACT_CONTEXT_PARALLEL] = "context parallel size",
 	[KV_FACT_STATE_SLOTS] = "recurrent states", [KV_FACT_CONV_SIZE] = "convolution states",
 	[KV_FACT_STATE_SIZE] = "recurrent states' memory", [KV_FACT_PEAK] = "peak of the profiling run",
@@ -154,8 +156,8 @@ void kv_log_start_anew(struct kv_log *log, unsigned line)
 {
 	forget(log);
 	*log = (struct kv_log){.engine = log->engine, .lines = log->lines, .starts_left_out = log->starts_left_out + 1};
-	kv_remark(&log->notes, "the engine starts %u times: the last start, from line %u on, is checked", log->starts_left_out + 1,
-	          line);
+	kv_remark(&log->notes, "the engine starts %u times: the last start, from line %u on, is checked",
+	          log->starts_left_out + 1, line);
 }
 
 void kv_log_free(struct kv_log *log)

@@ -1,8 +1,8 @@
 /* What an engine's start-up log says: numbers found by their wording, whole logs or pasted fragments alike.
  *
  * Wordings of vLLM from V0 to 2026-08 (and forks), SGLang, TensorRT-LLM and llama.cpp. Prefixes, colours, time stamps
- * and ranks may stand in front; thousands separators are read over; lines may be wrapped. vLLM writes GB where it means GiB.
- * Where an engine starts several times, the last start counts.
+ * and ranks may stand in front; thousands separators are read over; lines may be wrapped. vLLM writes GB where it means
+ * GiB. Where an engine starts several times, the last start counts.
  */
 #ifndef KV_SIM_LOG_FACTS_H
 #define KV_SIM_LOG_FACTS_H

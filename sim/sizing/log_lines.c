@@ -94,7 +94,8 @@ static void mend_separators(char *line)
 static void mend_tokens(char *line)
 {
 	for (char *at = strstr(line, " tokens"); at; at = strstr(at + 1, " tokens"))
-		for (char *group = at - 4; group > line && (*group == ' ' || *group == '.') && is_digit(group[-1]) && three_digits(group + 1);
+		for (char *group = at - 4;
+		     group > line && (*group == ' ' || *group == '.') && is_digit(group[-1]) && three_digits(group + 1);
 		     group -= 4)
 			*group = ',';
 }
@@ -126,7 +127,10 @@ static bool find_process(const char *prefix, char rank[KV_LOG_RANK_LENGTH])
 {
 	static const struct {
 		const char *word, *name;
-	} words[] = {{"Worker rank=", "rank"}, {"Process pid=", "pid"}, {"WorkerWrapper pid=", "pid"}, {"Actor pid=", "pid"},
+	} words[] = {{"Worker rank=", "rank"},
+	             {"Process pid=", "pid"},
+	             {"WorkerWrapper pid=", "pid"},
+	             {"Actor pid=", "pid"},
 	             {"[RANK ", "rank"}};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

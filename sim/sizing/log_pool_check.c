@@ -44,11 +44,14 @@ static void add_kv_row(struct kv_reading_search *s)
 	if (!printed || !s->evidence.has_kv)
 		return;
 	if (r->fewest > 0)
-		kv_checker_add(s->checker, KV_FACT_KV, printed, gib, KV_CHECK_EXPLAINED, "%" PRIu64 " blocks x %" PRIu64 " bytes: blocks "
-		               "are the minimum over ranks, and the GiB line is another rank's", r->blocks, r->layout.page_bytes);
+		kv_checker_add(s->checker, KV_FACT_KV, printed, gib, KV_CHECK_EXPLAINED,
+		               "%" PRIu64 " blocks x %" PRIu64
+		               " bytes: blocks are the minimum over ranks, and the GiB line is another rank's",
+		               r->blocks, r->layout.page_bytes);
 	else
-		kv_checker_add(s->checker, KV_FACT_KV, printed, gib, verdict_of(r), "%" PRIu64 " blocks x %" PRIu64 " bytes%s%s",
-		               r->blocks, r->layout.page_bytes, r->why ? ": " : "", r->why ? r->why : "");
+		kv_checker_add(s->checker, KV_FACT_KV, printed, gib, verdict_of(r),
+		               "%" PRIu64 " blocks x %" PRIu64 " bytes%s%s", r->blocks, r->layout.page_bytes,
+		               r->why ? ": " : "", r->why ? r->why : "");
 }
 
 static void add_block_row(struct kv_reading_search *s)
@@ -70,8 +73,8 @@ static void add_token_row(struct kv_reading_search *s)
 	if (!printed)
 		return;
 	say_meaning(s, meaning, sizeof meaning);
-	kv_checker_add(s->checker, KV_FACT_TOKENS, printed, (double)s->evidence.tokens, verdict_of(r), "%s (N = %" PRIu64 ")%s%s",
-	               meaning, r->blocks, r->why ? ": " : "", r->why ? r->why : "");
+	kv_checker_add(s->checker, KV_FACT_TOKENS, printed, (double)s->evidence.tokens, verdict_of(r),
+	               "%s (N = %" PRIu64 ")%s%s", meaning, r->blocks, r->why ? ": " : "", r->why ? r->why : "");
 }
 
 static void add_concurrency_row(struct kv_reading_search *s)
@@ -92,7 +95,8 @@ static void add_block_size_row(struct kv_reading_search *s)
 	const struct kv_log_value *printed = kv_log_get(s->checker->log, KV_FACT_BLOCK_SIZE);
 
 	if (printed)
-		kv_checker_compare(s->checker, KV_FACT_BLOCK_SIZE, printed, kv_span_exactly(s->found.layout.group[0].block_size),
+		kv_checker_compare(s->checker, KV_FACT_BLOCK_SIZE, printed,
+		                   kv_span_exactly(s->found.layout.group[0].block_size),
 		                   "the smallest attention block whose page covers one state");
 }
 
@@ -133,17 +137,20 @@ static void add_refusal_rows(struct kv_reading_search *s)
 	if (needed && s->evidence.length) {
 		request = kv_reading_request_blocks(&s->evidence, &s->found, s->evidence.length);
 		kv_checker_compare(s->checker, KV_FACT_NEEDED, needed,
-		                   kv_span_exactly(request * (double)s->found.layout.page_bytes / GIB), "blocks of one request x page");
+		                   kv_span_exactly(request * (double)s->found.layout.page_bytes / GIB),
+		                   "blocks of one request x page");
 	}
 	if (!printed)
 		return;
 	range = kv_reading_candidates(&s->evidence, &s->found, s->found.by_concurrency);
 	low.blocks = range.low;
 	high.blocks = range.high;
-	snprintf(rule, sizeof rule, "the longest request whose blocks fit: %" PRIu64 " of them are %.2f GiB", s->found.blocks,
-	         (double)(s->found.blocks * s->found.layout.page_bytes) / GIB);
-	kv_checker_compare(s->checker, KV_FACT_STORABLE, printed, (struct kv_span){(double)longest(&s->evidence, &low, UINT32_MAX),
-	                   (double)longest(&s->evidence, &high, UINT32_MAX)}, rule);
+	snprintf(rule, sizeof rule, "the longest request whose blocks fit: %" PRIu64 " of them are %.2f GiB",
+	         s->found.blocks, (double)(s->found.blocks * s->found.layout.page_bytes) / GIB);
+	kv_checker_compare(s->checker, KV_FACT_STORABLE, printed,
+	                   (struct kv_span){(double)longest(&s->evidence, &low, UINT32_MAX),
+	                                    (double)longest(&s->evidence, &high, UINT32_MAX)},
+	                   rule);
 }
 
 /* From KV memory, or as printed, or from whole blocks of tokens. */
@@ -165,9 +172,11 @@ static void add_unsolved_rows(struct kv_reading_search *s)
 	if (kv_layout_plan(s->model, &s->options, &layout, &ignored) != 0)
 		return;
 	if (s->evidence.needed && s->evidence.length)
-		kv_checker_compare(s->checker, KV_FACT_NEEDED, s->evidence.needed, kv_span_exactly((double)kv_layout_request_blocks(
-		                   &layout, s->evidence.length, s->evidence.batched_tokens) * (double)layout.page_bytes / GIB),
-		                   "blocks of one request x page");
+		kv_checker_compare(
+			s->checker, KV_FACT_NEEDED, s->evidence.needed,
+			kv_span_exactly((double)kv_layout_request_blocks(&layout, s->evidence.length, s->evidence.batched_tokens)
+		                    * (double)layout.page_bytes / GIB),
+			"blocks of one request x page");
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
 		const struct kv_log_value *printed = kv_log_smallest(s->checker->log, facts[i]);
 		double blocks = nearest_blocks(&s->evidence, &layout);
@@ -176,12 +185,12 @@ static void add_unsolved_rows(struct kv_reading_search *s)
 		                                                          * (double)kv_smallest_block(&layout);
 
 		if (printed && (facts[i] != KV_FACT_KV || s->evidence.blocks))
-			kv_checker_add(s->checker, facts[i], printed, computed, KV_CHECK_DIFFERS, "pages of %" PRIu64 " bytes; no rule that "
-			               "is known brings this about", layout.page_bytes);
+			kv_checker_add(s->checker, facts[i], printed, computed, KV_CHECK_DIFFERS,
+			               "pages of %" PRIu64 " bytes; no rule that is known brings this about", layout.page_bytes);
 	}
 }
 
-/* --- what the evidence is --------------------------------------------------------------------------------------------- */
+/* --- what the evidence is ----------------------------------------------------------------------------------------- */
 
 static bool rank_spoke_before(const struct kv_log *log, size_t i)
 {
@@ -205,8 +214,10 @@ static size_t ranks_with_memory(const struct kv_log *log)
 static double most_below(const struct kv_reading_search *s)
 {
 	const struct kv_log *log = s->checker->log;
-	size_t ranks = (size_t)s->options.tensor_parallel * kv_checker_pipeline_parallel(s->checker), speak = ranks_with_memory(log);
-	bool before_v1 = kv_log_get(log, KV_FACT_CPU_BLOCKS) || (kv_log_get(log, KV_FACT_STORABLE) && !kv_log_get(log, KV_FACT_NEEDED));
+	size_t ranks = (size_t)s->options.tensor_parallel * kv_checker_pipeline_parallel(s->checker);
+	size_t speak = ranks_with_memory(log);
+	bool before_v1 = kv_log_get(log, KV_FACT_CPU_BLOCKS)
+	                 || (kv_log_get(log, KV_FACT_STORABLE) && !kv_log_get(log, KV_FACT_NEEDED));
 
 	if (speak == ranks || (speak < 2 && ranks < 2))
 		return 0;

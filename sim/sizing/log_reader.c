@@ -23,7 +23,7 @@ struct reader {
 	struct kv_log_line *line[WINDOW];
 	char text[WINDOW][KV_LOG_LINE_LENGTH], rank[WINDOW][KV_LOG_RANK_LENGTH];
 	struct kv_log_line lines[WINDOW];
-	bool cache_begun;                      /* the line before the newest begins what a cache of llama.cpp is, without its sizes */
+	bool cache_begun;                      /* the line before the newest begins a llama.cpp cache, without its sizes */
 	char joined[JOINED_LENGTH];
 };
 
@@ -111,10 +111,13 @@ static void take_llama_cache(struct kv_log *log, const char *line, unsigned numb
 		return;
 	cache.recurrent = strncmp(at, "llama_memory_recurrent", strlen("llama_memory_recurrent")) == 0;
 	sizes = strstr(size, "), ");
-	if (!sizes || sscanf(size, "size = %lf MiB ( %lf cells, %lf layers, %lf/%lf", &cache.size.number, &cache.cells, &cache.layers,
-	                     &cache.seqs, &cache.streams) < 4
-	    || sscanf(sizes, "), %*c (%15[a-z0-9_]): %lf MiB, %*c (%15[a-z0-9_]): %lf", cache.first_type, &cache.first.number,
-	              cache.second_type, &cache.second.number) != 4)
+	if (!sizes)
+		return;
+	if (sscanf(size, "size = %lf MiB ( %lf cells, %lf layers, %lf/%lf", &cache.size.number, &cache.cells,
+	           &cache.layers, &cache.seqs, &cache.streams) < 4)
+		return;
+	if (sscanf(sizes, "), %*c (%15[a-z0-9_]): %lf MiB, %*c (%15[a-z0-9_]): %lf", cache.first_type,
+	           &cache.first.number, cache.second_type, &cache.second.number) != 4)
 		return;
 	more = strstr(size, "seqs ");
 	if (more && more < sizes)
@@ -125,24 +128,25 @@ static void take_llama_cache(struct kv_log *log, const char *line, unsigned numb
 	add_llama_cache(log, &cache, number);
 }
 
-/* "KV self size  = 1166.62 MiB, c^KV (q8_0): 1166.62 MiB, kv^T: not used" of ik_llama.cpp: latents, and their transpose. */
+/* ik_llama.cpp's "KV self size  = 1166.62 MiB, c^KV (q8_0): 1166.62 MiB, kv^T: not used": latents, transposed. */
 static bool read_latents(const char *size, struct kv_log_cache *cache)
 {
-	const char *transposed = strstr(size, "kv^T (");
+	const char *also = strstr(size, "kv^T (");
 
 	if (sscanf(size, "KV self size = %lf MiB, c^KV (%15[a-z0-9_]): %lf", &cache->size.number, cache->first_type,
 	           &cache->first.number) != 3)
 		return false;
-	cache->transposed = transposed
-	                    && sscanf(transposed, "kv^T (%15[a-z0-9_]): %lf", cache->second_type, &cache->second.number) == 2;
+	if (also)
+		cache->transposed = sscanf(also, "kv^T (%15[a-z0-9_]): %lf", cache->second_type, &cache->second.number) == 2;
 	return true;
 }
 
-/* Until 2025: "llama_kv_cache_init: kv_size = 32768, ..., n_layer = 64, ...", then "KV self size  = 4352.00 MiB, K (q8_0):
- * 2176.00 MiB, V (q8_0): 2176.00 MiB". Where the first is missing the context has as many cells. */
+/* Until 2025: "llama_kv_cache_init: kv_size = 32768, ..., n_layer = 64, ...", then "KV self size  = 4352.00 MiB, K
+ * (q8_0): 2176.00 MiB, V (q8_0): 2176.00 MiB". Where the first is missing the context has as many cells. */
 static void take_old_llama_cache(struct kv_log *log, const char *line, unsigned number)
 {
-	const char *cells = strstr(line, "kv_size = "), *layers = strstr(line, "n_layer = "), *size = strstr(line, "KV self size");
+	const char *cells = strstr(line, "kv_size = "), *layers = strstr(line, "n_layer = ");
+	const char *size = strstr(line, "KV self size");
 	const struct kv_log_value *context = kv_log_get(log, KV_FACT_CONTEXT);
 	struct kv_log_cache cache = {.cells = log->llama_cells, .layers = log->llama_layers, .seqs = 1, .streams = 1};
 
@@ -152,15 +156,18 @@ static void take_old_llama_cache(struct kv_log *log, const char *line, unsigned 
 		log->llama_cells = strtod(cells + strlen("kv_size = "), NULL);
 		log->llama_layers = strtod(layers + strlen("n_layer = "), NULL);
 	}
-	if (size && (sscanf(size, "KV self size = %lf MiB, K (%15[a-z0-9_]): %lf MiB, V (%15[a-z0-9_]): %lf", &cache.size.number,
-	                    cache.first_type, &cache.first.number, cache.second_type, &cache.second.number) == 5
-	             || read_latents(size, &cache)))
+	if (!size)
+		return;
+	if (sscanf(size, "KV self size = %lf MiB, K (%15[a-z0-9_]): %lf MiB, V (%15[a-z0-9_]): %lf", &cache.size.number,
+	           cache.first_type, &cache.first.number, cache.second_type, &cache.second.number) == 5
+	    || read_latents(size, &cache))
 		add_llama_cache(log, &cache, number);
 }
 
 static bool has_pool(const struct kv_log *log, const char *rank)
 {
-	static const enum kv_fact pool[] = {KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_STORABLE, KV_FACT_NEEDED, KV_FACT_TOKENS_AGAIN};
+	static const enum kv_fact pool[] = {KV_FACT_TOKENS, KV_FACT_BLOCKS, KV_FACT_STORABLE, KV_FACT_NEEDED,
+	                                    KV_FACT_TOKENS_AGAIN};
 
 	for (size_t f = 0; f < sizeof pool / sizeof *pool; f++)
 		for (size_t i = 0; i < log->count[pool[f]]; i++)
@@ -173,8 +180,8 @@ static bool has_pool(const struct kv_log *log, const char *rank)
 static void notice_restart(struct kv_log *log, const struct kv_log_line *line)
 {
 	static const char *const first_words[] = {"Initializing a V1 LLM engine", "Initializing a V0 LLM engine",
-	                                          "Initializing an LLM engine", "API server version", "server_args=ServerArgs",
-	                                          "system_info: n_threads"};
+	                                          "Initializing an LLM engine", "API server version",
+	                                          "server_args=ServerArgs", "system_info: n_threads"};
 	bool starts = false;
 
 	for (size_t i = 0; i < sizeof first_words / sizeof *first_words; i++)
@@ -183,7 +190,7 @@ static void notice_restart(struct kv_log *log, const struct kv_log_line *line)
 		kv_log_start_anew(log, line->number);
 }
 
-/* --- wrapped lines ---------------------------------------------------------------------------------------------------- */
+/* --- wrapped lines ------------------------------------------------------------------------------------------------ */
 
 /* Joins what is held, continuations without their indentation; start[] are the places where lines begin. */
 static void join(struct reader *r, const char *separator, size_t start[WINDOW])
@@ -299,8 +306,9 @@ struct kv_log *kv_log_parse(const char *text, size_t length, const char *name, s
 	free(r);
 	if (log->engine != KV_LOG_UNKNOWN)
 		return log;
-	kv_fail(err, KV_EXIT_DATA, "%s: %s%u lines, none of which vLLM, SGLang, TensorRT-LLM or llama.cpp prints about its memory "
-	        "at start-up%s%s", name, length ? "" : "empty: ", log->lines, log->notes.count ? ": " : "",
+	kv_fail(err, KV_EXIT_DATA,
+	        "%s: %s%u lines, none of which vLLM, SGLang, TensorRT-LLM or llama.cpp prints about its memory at "
+	        "start-up%s%s", name, length ? "" : "empty: ", log->lines, log->notes.count ? ": " : "",
 	        log->notes.count ? log->notes.text[0] : "");
 	kv_log_free(log);
 	return NULL;

@@ -68,7 +68,8 @@ static struct kv_block_range range_of_memory(const struct kv_evidence *e, const 
 }
 
 /* Of the tokens, as blocks (one may be kept as null block) or as concurrency x length. */
-static struct kv_block_range range_of_tokens(const struct kv_evidence *e, const struct kv_reading *r, bool by_concurrency)
+static struct kv_block_range range_of_tokens(const struct kv_evidence *e, const struct kv_reading *r,
+                                             bool by_concurrency)
 {
 	double per_token = e->length ? kv_reading_request_blocks(e, r, e->length) / (double)e->length : 0;
 	uint64_t low = e->tokens / e->context_ranks / r->block * r->layout.groups;
@@ -77,7 +78,8 @@ static struct kv_block_range range_of_tokens(const struct kv_evidence *e, const 
 		return (struct kv_block_range){low, low + r->layout.groups};
 	if (per_token <= 0)
 		return (struct kv_block_range){1, 0};
-	return (struct kv_block_range){kv_whole((double)e->tokens * per_token), kv_whole((double)(e->tokens + 1) * per_token) + 1};
+	return (struct kv_block_range){kv_whole((double)e->tokens * per_token),
+	                               kv_whole((double)(e->tokens + 1) * per_token) + 1};
 }
 
 static struct kv_block_range both(struct kv_block_range a, struct kv_block_range b)
@@ -85,7 +87,8 @@ static struct kv_block_range both(struct kv_block_range a, struct kv_block_range
 	return (struct kv_block_range){kv_max(a.low, b.low), kv_min(a.high, b.high)};
 }
 
-struct kv_block_range kv_reading_candidates(const struct kv_evidence *e, const struct kv_reading *r, bool by_concurrency)
+struct kv_block_range kv_reading_candidates(const struct kv_evidence *e, const struct kv_reading *r,
+                                            bool by_concurrency)
 {
 	struct kv_block_range range = {1, UINT64_MAX};
 
@@ -141,7 +144,8 @@ static bool has_windows(const struct kv_layout *layout)
 }
 
 /* Tokens in flight matter to windowed groups only; one or two steps of the logged budget, or of the usual ones. */
-static void try_layout(struct kv_reading_search *s, const struct kv_layout_options *options, const char *why, double fewest)
+static void try_layout(struct kv_reading_search *s, const struct kv_layout_options *options, const char *why,
+                       double fewest)
 {
 	static const uint64_t usual[] = {512, 1024, 2048, 4096, 8192, 16384, 32768};
 	struct kv_reading r = {.why = why, .fewest = fewest};
@@ -163,7 +167,8 @@ static void try_layout(struct kv_reading_search *s, const struct kv_layout_optio
 }
 
 /* Logs do not say how states are kept nor how many tokens are drafted: both are searched. */
-static void try_state_modes(struct kv_reading_search *s, const struct kv_layout_options *options, const char *why, double fewest)
+static void try_state_modes(struct kv_reading_search *s, const struct kv_layout_options *options, const char *why,
+                            double fewest)
 {
 	static const enum kv_state_caching modes[] = {KV_STATE_SINGLE, KV_STATE_ALIGN};
 
@@ -185,7 +190,8 @@ static void try_state_modes(struct kv_reading_search *s, const struct kv_layout_
 }
 
 /* Where the config does not give the types of recurrent state, the engine's settings do. */
-static void try_states(struct kv_reading_search *s, const struct kv_layout_options *options, const char *why, double fewest)
+static void try_states(struct kv_reading_search *s, const struct kv_layout_options *options, const char *why,
+                       double fewest)
 {
 	const struct kv_model *given = s->checker->given->model;
 	struct kv_model variant = *given;
@@ -195,7 +201,8 @@ static void try_states(struct kv_reading_search *s, const struct kv_layout_optio
 		return;
 	s->model = &variant;
 	variant.recurrent.state_dtype = KV_DTYPE_F32;
-	try_state_modes(s, options, why ? why : "recurrent state is float32, beside convolutions of the model's type", fewest);
+	try_state_modes(s, options, why ? why : "recurrent state is float32, beside convolutions of the model's type",
+	                fewest);
 	variant.recurrent.conv_dtype = KV_DTYPE_F32;
 	try_state_modes(s, options, why ? why : "recurrent state and convolutions are float32", fewest);
 	s->model = given;
@@ -208,7 +215,8 @@ static void try_other_blocks(struct kv_reading_search *s)
 		const char *why;
 	} sizes[] = {
 		{32, "blocks of 32 tokens"},
-		{64, "blocks of 64 tokens: another backend's block size"}, {128, "blocks of 128 tokens: another backend's block size"},
+		{64, "blocks of 64 tokens: another backend's block size"},
+		{128, "blocks of 128 tokens: another backend's block size"},
 		{256, "blocks of 256 tokens, as TPU backends have"},
 	};
 
@@ -292,7 +300,9 @@ static void try_unrecognised_mla(struct kv_reading_search *s)
 	r.layout.groups = 1;
 	r.layout.layer_slots = m->layers;
 	r.layout.page_bytes = s->options.block_size * m->layers * heads * (2 * (uint64_t)m->head_dim) * bits / 8;
-	r.layout.group[0] = (struct kv_group){.kind = KV_GROUP_FULL, .layers = m->layers, .block_size = s->options.block_size,
+	r.layout.group[0] = (struct kv_group){.kind = KV_GROUP_FULL,
+	                                      .layers = m->layers,
+	                                      .block_size = s->options.block_size,
 	                                      .page_bytes = r.layout.page_bytes};
 	s->solved = solve(&s->evidence, &r);
 	s->found = r;
@@ -399,8 +409,8 @@ static void search_readings(struct kv_reading_search *s)
 	}
 }
 
-/* The longest request was first reckoned in other ways (for all stages together, by bytes in place of blocks): where no reading
- * brings it about, the rest decides. */
+/* The longest request was first reckoned in other ways (for all stages together, by bytes in place of blocks): where no
+ * reading brings it about, the rest decides. */
 void kv_reading_solve(struct kv_reading_search *s)
 {
 	search_readings(s);

@@ -1,8 +1,8 @@
 /* Internal to the log checker: readings of what a log says about the KV pool, tried until one brings its numbers about.
  *
  * A reading is a layout with its tokens in flight, and a reason if it is not the one that the settings ask for: another
- * block size or cache type, the minimum over ranks, and so on. It is solved by a number of blocks from which all that is
- * printed follows.
+ * block size or cache type, the minimum over ranks, and so on. It is solved by a number of blocks from which all that
+ * is printed follows.
  */
 #ifndef KV_SIM_LOG_READINGS_H
 #define KV_SIM_LOG_READINGS_H
@@ -65,7 +65,8 @@ double kv_reading_request_blocks(const struct kv_evidence *e, const struct kv_re
 
 /* Numbers of blocks that the evidence leaves open, if the tokens mean blocks or concurrency x length. Memory for one
  * request alone says nothing about the pool. */
-struct kv_block_range kv_reading_candidates(const struct kv_evidence *e, const struct kv_reading *r, bool by_concurrency);
+struct kv_block_range kv_reading_candidates(const struct kv_evidence *e, const struct kv_reading *r,
+                                            bool by_concurrency);
 
 /* Sets solved and found. */
 void kv_reading_solve(struct kv_reading_search *s);

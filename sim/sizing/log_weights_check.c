@@ -43,7 +43,8 @@ static bool agrees(const struct weights_check *w, const struct kv_model *model, 
 		if (fabs(w->printed->number / gib - 1) > WITHIN)
 			continue;
 		kv_checker_add(w->checker, KV_FACT_WEIGHTS, w->printed, gib, why ? KV_CHECK_EXPLAINED : KV_CHECK_AGREES,
-		               "from the config, tensor by tensor, within 2 %%%s%s", why ? ": weights are " : "", why ? why : "");
+		               "from the config, tensor by tensor, within 2 %%%s%s", why ? ": weights are " : "",
+		               why ? why : "");
 		return true;
 	}
 	return false;
@@ -115,13 +116,17 @@ void kv_checker_weights(struct kv_checker *c)
 		agrees_quantised(&w, spread);
 		return;
 	}
-	if (agrees(&w, model, spread, NULL) || (spread > 1 && agrees(&w, model, 1, NULL)) || agrees_without_vision(&w, spread))
+	if (agrees(&w, model, spread, NULL) || (spread > 1 && agrees(&w, model, 1, NULL))
+	    || agrees_without_vision(&w, spread))
 		return;
 	if (holds_more_than_text(&w))
-		kv_checker_add(c, KV_FACT_WEIGHTS, w.printed, w.gib, KV_CHECK_EXPLAINED, "from the config, tensor by tensor; the rest is "
-		               "vision and audio parts beside the text model (%s)", model->family);
+		kv_checker_add(
+			c, KV_FACT_WEIGHTS, w.printed, w.gib, KV_CHECK_EXPLAINED,
+			"from the config, tensor by tensor; the rest is vision and audio parts beside the text model (%s)",
+			model->family);
 	else if (!agrees_quantised(&w, spread))
 		kv_checker_add(c, KV_FACT_WEIGHTS, w.printed, w.gib, quantised ? KV_CHECK_EXPLAINED : KV_CHECK_DIFFERS,
-		               "from the config, tensor by tensor; the engine loaded %s", quantised
-		               ? "weights quantised at run time" : "other weights (quantised: --quantization), or more than the text model");
+		               "from the config, tensor by tensor; the engine loaded %s",
+		               quantised ? "weights quantised at run time"
+		                         : "other weights (quantised: --quantization), or more than the text model");
 }
