@@ -218,7 +218,9 @@ static void print_windows(struct kv_output *out, const struct kv_size_report *r)
 		return;
 	kv_output_printf(out, "- %u layers look back %u tokens only%s", windowed, window,
 	                 m->layer[0].mixer == KV_MIXER_COMPRESSED ? " (and on rows)" : "");
-	if (r->answer.budget.layout.windowed_bytes)
+	if (r->answer.pools.count)
+		kv_output_text(out, ": a request holds no more of them in their pool.\n");
+	else if (r->answer.budget.layout.windowed_bytes)
 		kv_output_printf(out, ": beyond them they stop growing, and a request holds window + tokens in flight (%" PRIu64
 		                 ") in them.\n", kv_size_in_flight(&r->question));
 	else
@@ -270,11 +272,15 @@ static void print_rounding(struct kv_output *out, const struct kv_size_report *r
 		kv_output_text(out, "- Cells are set aside for all slots at start-up, in multiples of 256, whether requests come or not.\n");
 		return;
 	}
-	kv_output_printf(out,
-	                 "- Memory is handed out in blocks of %u tokens (%" PRIu64
-	                 " bytes): the last one of a request is seldom "
-	                 "full.\n",
-	                 l->group[0].block_size, l->page_bytes);
+	if (r->answer.pools.count)
+		kv_output_printf(out, "- Each pool hands out blocks of %u tokens: the last one of a request is seldom full.\n",
+		                 r->answer.pools.block_size);
+	else
+		kv_output_printf(out,
+		                 "- Memory is handed out in blocks of %u tokens (%" PRIu64
+		                 " bytes): the last one of a request is seldom "
+		                 "full.\n",
+		                 l->group[0].block_size, l->page_bytes);
 	if (l->padding_layers)
 		kv_output_printf(out, "- Layers come in groups of %u: %u slots stay empty and are paid for.\n",
 		                 l->layer_slots, l->padding_layers);

@@ -82,7 +82,9 @@ expect_line "llama.cpp's states have 4 bytes an element" 0 'Recurrent state a se
 expect_line 'and it has no blocks to speak of' 0 'Cells are set aside for all slots at start-up'
 
 # SGLang: a token takes 18 x 2048 bytes in full layers and as much in windowed ones; full = KV / (36864 + 0.8 x 36864).
-run size --model gpt-oss-120b --kv-cache-memory-bytes 66355200000 --engine sglang-2026-07 --max-model-len 100000 --length 100000
+run size --model gpt-oss-120b --kv-cache-memory-bytes 66355200000 --engine sglang-2026-07 --max-model-len 100000 --length 100000 \
+	--explain
+expect_line 'windows are in their pool' 0 '18 layers look back 128 tokens only: a request holds no more of them in their pool.'
 expect_line "SGLang's full pool" 0 'full                 18        0   0.5556      1000000                       100000'
 expect_line 'and its windowed one with 0.8 times its tokens' 0 \
 	'sliding_window       18      128   0.4444       800000                          128'
