@@ -29,6 +29,7 @@ enum {
 	OPTION_WHOLE,
 	OPTION_SENSITIVITY,
 	OPTION_EXPLAIN,
+	OPTION_FAIL,
 	OPTION_JSON
 };
 
@@ -102,6 +103,10 @@ static const struct argp_option own[] = {
 	  .group = 10,
 	  .doc = "Show what each setting does to the capacity" },
 	{ .name = "explain", .key = OPTION_EXPLAIN, .group = 10, .doc = "Show the formula with the numbers filled in" },
+	{ .name = "fail-unless-fits",
+	  .key = OPTION_FAIL,
+	  .group = 10,
+	  .doc = "Exit status 1 unless it starts and runs --sequences at once, on one card of several" },
 	{ .name = "json", .key = OPTION_JSON, .group = 10, .doc = "Print JSON" },
 	{ 0 }
 };
@@ -172,6 +177,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case OPTION_WHOLE: a->whole_context = true; return 0;
 	case OPTION_SENSITIVITY: a->sensitivity = true; return 0;
 	case OPTION_EXPLAIN: a->explain = true; return 0;
+	case OPTION_FAIL: a->fail_unless_fits = true; return 0;
 	case OPTION_JSON: a->json = true; return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s' (a model is named with --model)", value);
@@ -376,14 +382,22 @@ void kv_size_report_fini(struct kv_size_report *report)
 	kv_scenario_fini(&report->scenario);
 }
 
-static int execute(struct kv_size_report *report, int argc, char **argv, struct kv_error *err)
+uint64_t kv_size_report_users(const struct kv_size_report *report, const struct kv_size_answer *answer)
+{
+	return answer->starts ? kv_size_requests_at_once(&report->question, answer, kv_size_report_length(report),
+	                                                 report->arguments.data_parallel) : 0;
+}
+
+/* fits: does what was asked for start, and hold the sequences that are wanted? */
+static int execute(struct kv_size_report *report, int argc, char **argv, bool *fits, struct kv_error *err)
 {
 	if (kv_size_read_arguments(report, argc, argv, err))
 		return -1;
 	if (report->scenario.hardware != NULL && strchr(report->scenario.hardware, ',') != NULL)
-		return kv_size_compare_cards(report, argc, argv, err);
+		return kv_size_compare_cards(report, argc, argv, fits, err);
 	if (kv_size_report_answer(report, err) || kv_size_read_trace(report, err))
 		return -1;
+	*fits = report->answer.starts && kv_size_report_users(report, &report->answer) >= report->arguments.sequences;
 	return print(report, err);
 }
 
@@ -391,10 +405,13 @@ int kv_cli_size(int argc, char **argv)
 {
 	struct kv_size_report report = { 0 };
 	struct kv_error err;
+	bool fits = false;
 	int failed;
 
 	kv_scenario_init(&report.scenario);
-	failed = execute(&report, argc, argv, &err);
+	failed = execute(&report, argc, argv, &fits, &err);
+	if (!failed && report.arguments.fail_unless_fits && !fits)
+		failed = kv_fail(&err, KV_EXIT_CHECK, "--fail-unless-fits: it does not start, or does not run so many requests at once");
 	kv_size_report_fini(&report);
 	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;
 }

@@ -25,7 +25,7 @@ struct kv_size_arguments {
 	uint64_t data_parallel, speculative_tokens;
 	const char *speculative_config;                  /* NULL = not given */
 	bool expert_parallel, async_scheduling, whole_context;
-	bool json, sensitivity, explain;
+	bool json, sensitivity, explain, fail_unless_fits;
 };
 
 /* Lengths of a trace's requests, and how many such requests the pool holds. Bounds: allocation, sharing and growth move
@@ -63,8 +63,8 @@ void kv_size_report_fini(struct kv_size_report *report);
 /* Those of kvsim size alone, ended by {0}. */
 const struct argp_option *kv_size_options(void);
 
-/* --hardware A,B,C: one row a card; asked is what the arguments came to, unanswered. */
-int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, struct kv_error *err);
+/* --hardware A,B,C: one row a card; asked is what the arguments came to, unanswered. fits: does one of them do? */
+int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, bool *fits, struct kv_error *err);
 
 /* What would make it start and hold so many requests of --length (0 = only start). */
 void kv_size_report_remedies(const struct kv_size_report *report, uint64_t sequences, struct kv_size_remedies *remedies);
@@ -93,6 +93,9 @@ bool kv_size_report_is_vague(const struct kv_size_report *report);
 
 /* --length, or max_model_len without it. */
 uint64_t kv_size_report_length(const struct kv_size_report *report);
+
+/* Requests of that length that run at once on all replicas: none where it does not start. */
+uint64_t kv_size_report_users(const struct kv_size_report *report, const struct kv_size_answer *answer);
 
 /* Blocks that one request of so many tokens takes at most. */
 uint64_t kv_size_report_blocks(const struct kv_size_report *report, uint64_t tokens);

@@ -31,11 +31,6 @@ static uint64_t users_wanted(const struct kv_size_report *r)
 	return r->arguments.sequences ? r->arguments.sequences : 1;
 }
 
-static uint64_t users_of(const struct kv_size_report *r, const struct kv_size_answer *a)
-{
-	return a->starts ? kv_size_requests_at_once(&r->question, a, kv_size_report_length(r), r->arguments.data_parallel) : 0;
-}
-
 static void judge(struct card *card)
 {
 	const struct kv_size_report *r = &card->report;
@@ -46,9 +41,9 @@ static void judge(struct card *card)
 	card->memory = b->device_bytes;
 	card->kv_bytes = r->answer.budget.kv_bytes;
 	card->starts = r->answer.starts;
-	card->users = users_of(r, &r->answer);
-	card->least_users = users_of(r, &r->least);
-	card->most_users = users_of(r, &r->most);
+	card->users = kv_size_report_users(r, &r->answer);
+	card->least_users = kv_size_report_users(r, &r->least);
+	card->most_users = kv_size_report_users(r, &r->most);
 	card->suffices = card->users >= users_wanted(r);
 	kv_size_report_remedies(r, users_wanted(r), &card->remedies);
 }
@@ -224,7 +219,7 @@ static size_t count_names(const char *list)
 	return count;
 }
 
-int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, struct kv_error *err)
+int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, bool *fits, struct kv_error *err)
 {
 	const char *list = asked->scenario.hardware;
 	size_t count = count_names(list), answered = 0;
@@ -240,6 +235,8 @@ int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **a
 		         answer_card(card, argc, argv, &notes, err) ? -1 : 0;
 		list += *list == ',';
 	}
+	for (size_t i = 0; i < answered; i++)
+		*fits |= cards[i].suffices;
 	if (!failed)
 		failed = print(asked, cards, count, &notes, err);
 	for (size_t i = 0; i < answered; i++)

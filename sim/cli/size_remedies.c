@@ -4,11 +4,14 @@
 
 #include <inttypes.h>
 
-static bool quantises_itself(const struct kv_size_report *r)
+/* Before Ampere no kernels take fp8 weights. */
+static bool takes_narrow_weights(const struct kv_size_report *r)
 {
 	enum kv_sizing_engine engine = r->question.budget.rule.engine;
+	const struct kv_hardware *card = r->deployment.hardware;
+	bool too_old = card != NULL && card->compute_capability > 0 && card->compute_capability < 8;
 
-	return engine == KV_SIZING_VLLM || engine == KV_SIZING_SGLANG;
+	return !too_old && (engine == KV_SIZING_VLLM || engine == KV_SIZING_SGLANG);
 }
 
 void kv_size_report_remedies(const struct kv_size_report *r, uint64_t sequences, struct kv_size_remedies *remedies)
@@ -19,7 +22,7 @@ void kv_size_report_remedies(const struct kv_size_report *r, uint64_t sequences,
 
 	if (goal.length == 0 && sequences)
 		goal.length = kv_size_report_length(r);
-	if (quantises_itself(r))
+	if (takes_narrow_weights(r))
 		narrow = kv_deployment_quantized(&r->deployment, &r->scenario, "fp8");
 	goal.narrow = narrow;
 	kv_size_find_remedies(&r->question, &goal, remedies);

@@ -49,6 +49,23 @@ report "$([ "${blocks%,*}" -lt 2588 ] && [ "${blocks#*,}" -gt 2588 ]; echo $?)" 
 run size --model llama-3.1-8b --hardware rtx-4090 --max-model-len 8192 --activation-bytes 1GiB --kv-cache-memory-bytes 4GiB
 report "$(! grep -q 'within the errors' "$scratch/out"; echo $?)" 'a given budget has none'
 
+# Memory holds seven of 3,072 tokens, four run.
+fits() {
+	run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --fail-unless-fits "$@"
+}
+fits --length 3072 --sequences 7
+expect_line 'what fits is done' 0 'It starts.'
+fits --length 3072 --sequences 8
+expect_line 'what does not is no success where it is asked for' 1 'It starts.'
+fits --length 3072 --sequences 7 --max-num-seqs 4
+expect_line 'nor what cannot run at once' 1 'It starts.'
+fits --max-model-len 32768
+expect_line 'nor what does not start' 1 'It does not start'
+run size --model llama-3.1-8b --hardware l4,h100-sxm --fail-unless-fits
+expect_line 'of several cards one is enough' 0 'h100-sxm '
+run size --model llama-3.1-8b --hardware l4,rtx-4090 --fail-unless-fits
+expect_line 'and none is not' 1 'rtx-4090 '
+
 run size --model gpt-oss-120b --gpu-memory 80GiB --gpu-memory-utilization 0.7
 expect_line 'a budget below zero' 0 'KV cache                               -'
 
@@ -167,6 +184,9 @@ run size --model llama-3.1-70b --gpu-memory 80GiB -tp 4 --speculative-config \
 	'{"model": "llama-3.2-1b", "num_speculative_tokens": 3}'
 expect_line 'a draft model is counted apart' 0 "  of them the drafter's layers       8192"
 expect_line 'its weights too' 0 'draft weights                            -618'
+printf 'name: old\ncompute_capability: 7.0\nmemory: 12GiB\n' >"$scratch/old.yaml"
+run size --model llama-2-7b --hardware ./old.yaml --max-model-len 1024
+report "$(! grep -q -e '--quantization fp8' "$scratch/out"; echo $?)" 'fp8 weights are not for cards before Ampere'
 for config in '[1]|not a JSON object' '{"models": "x"}|did you mean '"'model'" '{"model": "llama-3.2-1b"}|num_speculative_tokens' \
 	'{"model": "llama-3.2-1b", "num_speculative_tokens": 3, "method": "medusa"}|valid are draft_model, eagle, eagle3' \
 	'{"method": "ngram", "num_speculative_tokens": 3}|has no model'; do

@@ -60,6 +60,7 @@ knob disable-hybrid-kv-cache-manager '--model gemma-3-27b --gpu-memory 80GiB' '-
 knob sensitivity "$plain" '--sensitivity'
 knob explain "$plain" '--explain'
 knob json "$plain" '--json'
+knob fail-unless-fits "$plain --sequences 1000" '--fail-unless-fits' 1
 
 "$kvsim" size --help | sed -nE 's/^ +(-[a-zA-Z?], )?--([a-z-]+).*/\2/p' | sort -u >"$scratch/shown"
 for option in $(cat "$scratch/shown"); do
