@@ -255,7 +255,7 @@ static void print_lengths(struct kv_output *out, const struct kv_size_report *r)
 		kv_output_printf(out, " (%" PRIu64 " with the null block set aside)", usable);
 	kv_output_printf(out, "; each %" PRIu64 " blocks, %s\n", kv_size_report_blocks(r, length),
 	                 kv_format_bytes_short((int64_t)each, bytes));
-	print_ends(out, r, "%" PRIu64 " to %" PRIu64 " beside the null block",
+	print_ends(out, r, "%" PRIu64 " to %" PRIu64,
 	           kv_size_requests_held(&r->question, &r->least, length, true) * replicas,
 	           kv_size_requests_held(&r->question, &r->most, length, true) * replicas);
 	if (usable > kv_size_report_slots(r)) {
@@ -305,7 +305,7 @@ static void print_trace(struct kv_output *out, const struct kv_size_report *r)
 
 static void print_change_list(struct kv_output *out, const struct kv_size_report *r)
 {
-	const char *what = r->answer.starts ? "does" : r->arguments.sequences ? "starts and does" : "makes it start";
+	const char *what = r->answer.starts ? "runs them at once" : r->arguments.sequences ? "starts and runs them at once" : "makes it start";
 	struct kv_size_remedies remedies;
 
 	kv_size_report_remedies(r, r->arguments.sequences, &remedies);

@@ -90,6 +90,10 @@ END
 run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --trace sessions.csv
 expect_line 'requests that follow others count too' 0 "Of the trace's 3 requests (mean 2100 tokens)"
 
+run trace generate preset:agents -o agents.csv
+rows=$(($(wc -l <"$scratch/agents.csv") - 1))
+run size --model llama-3.1-8b --gpu-memory 80GiB --scenario preset:agents
+expect_line 'and those of a preset, as many as it writes out' 0 "Of the trace's $rows requests"
 # 3 GiB are 1,536 blocks of 16 x 131,072 bytes, 1,535 beside the null block; 100 tokens take 7: memory holds 219.
 run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --length 100 --sequences 219 --max-num-seqs 64
 expect_line 'memory is not all that bounds requests' 0 'Requests of 100 tokens   219 in memory (219 with the null block set aside)'
