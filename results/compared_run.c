@@ -108,6 +108,13 @@ void kv_compared_run_sort(struct kv_compared_run *run)
 	keep_last_sendings(run);
 }
 
+void kv_compared_run_count(const struct kv_compared_run *run, size_t with[KV_UNFINISHED + 1])
+{
+	memset(with, 0, (KV_UNFINISHED + 1) * sizeof *with);
+	for (size_t i = 0; i < run->requests; i++)
+		with[run->request[i].status]++;
+}
+
 /* --- between processes -------------------------------------------------------------------------------------------- */
 
 int kv_compared_run_save(const struct kv_compared_run *run, FILE *file, struct kv_error *err)

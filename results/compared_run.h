@@ -51,6 +51,9 @@ void kv_compared_run_fini(struct kv_compared_run *run);
 void kv_compared_run_add(struct kv_compared_run *run, const struct kv_request_record *record, kv_time retry_wait);
 void kv_compared_run_sort(struct kv_compared_run *run);
 
+/* Requests by what became of them. */
+void kv_compared_run_count(const struct kv_compared_run *run, size_t with[KV_UNFINISHED + 1]);
+
 /* From the process that ran it to the one that compares: a file of this machine and this program only. */
 int kv_compared_run_save(const struct kv_compared_run *run, FILE *file, struct kv_error *err);
 int kv_compared_run_load(struct kv_compared_run *run, FILE *file, struct kv_error *err);

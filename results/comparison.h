@@ -88,6 +88,9 @@ void kv_comparison_write_json(const struct kv_comparison *comparison, struct kv_
 /* One self-contained page. */
 void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_output *out);
 
+/* Said with the requests that latencies are of, where comparison.waited. */
+#define KV_WAITED_LEGEND " TTFT and E2EL begin when a request is sent; those from arrival count its wait before that, too."
+
 /* Cells of the text and the page: a value of its unit, a difference with its sign and share, an interval. */
 #define KV_CELL_MAX 64
 const char *kv_comparison_value(double value, const char *unit, char text[KV_CELL_MAX]);

@@ -115,10 +115,9 @@ static void add_pair(const struct kv_comparison_row *row, const struct kv_compar
 
 static const char *count_lost(const struct kv_compared_run *run, char text[KV_CELL_MAX])
 {
-	size_t with[KV_UNFINISHED + 1] = { 0 };
+	size_t with[KV_UNFINISHED + 1];
 
-	for (size_t i = 0; i < run->requests; i++)
-		with[run->request[i].status]++;
+	kv_compared_run_count(run, with);
 	snprintf(text, KV_CELL_MAX, "%zu / %zu / %zu / %.0f", with[KV_REFUSED], with[KV_DROPPED], with[KV_UNFINISHED],
 	         run->never_sent);
 	return text;

@@ -158,8 +158,9 @@ void kv_comparison_write_html(const struct kv_comparison *comparison, struct kv_
 		kv_html_text(out, comparison->run[i + 1].name);
 		kv_output_text(out, " against ");
 		kv_html_text(out, comparison->run[0].name);
-		kv_output_printf(out, "</h2>\n<p>Latencies are of the %zu requests that both finished.</p>\n",
-		                 comparison->variant[i].finished_in_both);
+		kv_output_printf(out, "</h2>\n<p>Latencies are of the %zu requests that both finished.%s</p>\n",
+		                 comparison->variant[i].finished_in_both,
+		                 comparison->waited ? KV_WAITED_LEGEND : "");
 		write_metrics(out, comparison, i);
 		write_classes(out, &comparison->variant[i]);
 	}

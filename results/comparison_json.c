@@ -72,11 +72,17 @@ static void write_tenant(struct kv_json *json, const struct kv_compared_tenant *
 
 static void write_run(struct kv_json *json, const struct kv_compared_run *run)
 {
+	size_t with[KV_UNFINISHED + 1];
+
+	kv_compared_run_count(run, with);
 	kv_json_begin_object(json, NULL);
 	kv_json_string(json, "name", run->name);
 	kv_json_string(json, "settings", run->settings);
 	kv_json_string(json, "folder", run->name);
 	kv_json_u64(json, "requests", run->requests);
+	for (int status = 0; status <= KV_UNFINISHED; status++)
+		kv_json_u64(json, kv_status_name(status), with[status]);
+	kv_json_u64(json, "never_sent", (uint64_t)run->never_sent);
 	kv_json_bool(json, "stalled", run->stalled);
 	kv_json_bool(json, "partial", run->partial);
 	kv_json_bool(json, "oracle", run->oracle);

@@ -202,9 +202,9 @@ void kv_comparison_write_text(const struct kv_comparison *comparison, struct kv_
 		const struct kv_variant_comparison *variant = &comparison->variant[i];
 
 		kv_output_printf(
-			out, "\n## %s against %s\n\n%s: %s. Latencies are of the %zu requests that both finished.\n\n",
+			out, "\n## %s against %s\n\n%s: %s. Latencies are of the %zu requests that both finished.%s\n\n",
 			run->name, base->name, run->name, *run->settings ? run->settings : "nothing differs",
-			variant->finished_in_both);
+			variant->finished_in_both, comparison->waited ? KV_WAITED_LEGEND : "");
 		write_metrics(comparison, i, out);
 		kv_output_text(out, "\n");
 		write_classes(variant, out);

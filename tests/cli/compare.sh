@@ -16,6 +16,8 @@ expect_line 'three runs have an overview' 0 '~ no difference within the interval
 for file in comparison.json comparison.html manifest.json base/summary.json fifo/requests.csv small/timeline.csv; do
 	report "$([ -s "$scratch/a/$file" ]; echo $?)" "$file is there"
 done
+report "$(grep -q '<h1>One workload, 3 variants</h1>' "$scratch/a/comparison.html"; echo $?)" 'the page says how many'
+report "$(! grep -q 'from arrival' "$scratch/out"; echo $?)" 'where nobody waits before sending, no row counts it'
 cp "$scratch/out" "$scratch/first"
 mv "$scratch/a" "$scratch/kept"
 compare --variant base --variant fifo:eviction=fifo --variant small:engine.max_num_seqs=4,admission=greedy --out a --jobs 3
@@ -25,6 +27,19 @@ run run --trace t.csv --model llama-3.1-8b --latency fixed:20ms --num-gpu-blocks
 	--eviction fifo --out plain --quiet
 report "$(cmp -s "$scratch/plain/requests.csv" "$scratch/a/fifo/requests.csv"; echo $?)" \
 	'a variant is what kvsim run gives with the same settings'
+
+compare --variant open --variant capped:max_concurrency=1 --out capped
+expect_line 'under a cap, waits before sending have rows' 0 '| Wait before sending, mean (ms)'
+expect_line 'and what latencies begin with is said' 0 'TTFT and E2EL begin when a request is sent'
+report "$(awk -F'[|]' '/^[|] TTFT mean/ { sent = $7 } /^[|] TTFT from arrival, mean/ { arrived = $7 }
+	END { exit !(sent ~ /better/ && arrived ~ /worse/) }' "$scratch/out"; echo $?)" \
+	'so that a cap is better only where its wait does not count'
+
+printf 'arrival_s,prompt_tokens,output_tokens,tenant\n0,64,2,a\n0,64,2,b\n1,64,2,b\n' >"$scratch/two.csv"
+run compare --trace two.csv --model llama-3.1-8b --latency fixed:20ms --num-gpu-blocks-override 400 --max-model-len 6000 \
+	--variant both --variant one:engine.max_num_seqs=1 --out tenants
+# Two tokens take 40 ms: b's first one waits for a's. numpy: percentile([20, 60], 99) = 59.6
+expect_line 'tenants stand side by side' 0 '| b                       |        2 | 20.00 | 59.60 |'
 
 compare --variant base --variant same:eviction=lru --out b
 expect_line 'equal runs are called identical' 0 'identical'

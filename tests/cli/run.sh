@@ -124,6 +124,13 @@ run run --trace long.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-bloc
 expect_line 'a run that lost all its requests says so first' 0 \
 	'Who got no answer? 2 of 2 requests (100.0 %). 2 too long for max_model_len (max_model_len is 64, the longest prompt has 501'
 
+printf 'arrival_s,prompt_tokens,output_tokens\n0,20,0\n0,20,0\n' >"$scratch/silent.csv"
+run run --trace silent.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
+	--max-num-seqs 1 --out silent
+expect_line 'without output there is no first token, and not one after 0 ms' 0 'Mean TTFT (ms):                          -'
+# The second waits for the first, 1 ms.
+expect_line 'but the queue is there' 0 '     + queue                                   0.50       0.50       0.99'
+
 printf 'request_id,arrival_s,prompt_tokens,output_tokens,after,think_s\na,0,9,2,,\nb,5,9,2,a,1\n' >"$scratch/follow.csv"
 # loop WORDS OPTION...: the terminal, the manifest and the page have the sentence
 loop() {
