@@ -159,11 +159,12 @@ static uint64_t held_with(const struct kv_size_remedies *found, const char *flag
 	return 0;
 }
 
-/* 3 GiB are 1,536 blocks of 2 MiB, 3,072 tokens take 192: seven beside the null block. With half the bytes a block (fp8, or
- * half of the heads or layers a rank) fifteen fit, on two replicas fourteen. */
+/* 3 GiB are 1,536 blocks of 2 MiB, 3,072 tokens take 192: seven beside the null block. With half the bytes a block (fp8,
+ * or half of the heads or layers a rank) fifteen fit, on two replicas fourteen. */
 START_TEST(remedies_hold_the_requests_that_are_wanted)
 {
-	struct kv_size_question q = plan("model=llama-3.1-8b engine.kv_cache_memory_bytes=3GiB engine.max_model_len=4096", 0);
+	struct kv_size_question q = plan("model=llama-3.1-8b engine.kv_cache_memory_bytes=3GiB "
+	                                 "engine.max_model_len=4096", 0);
 	struct kv_size_goal nine = {.length = 3072, .sequences = 9, .replicas = 1};
 	struct kv_size_remedies found;
 

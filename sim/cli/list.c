@@ -379,7 +379,8 @@ static json_t *profile_named(const char *kind, const char *what, const char *nam
 
 	if (kv_profile_text(kind, name) != NULL)
 		return profile_text(kind, name, err);
-	for (const struct kv_profile *p = kv_profile_next(kind, NULL); p != NULL && count < 64; p = kv_profile_next(kind, p))
+	for (const struct kv_profile *p = kv_profile_next(kind, NULL); p != NULL && count < 64;
+	     p = kv_profile_next(kind, p))
 		names[count++] = p->name;
 	kv_fail_unknown(err, KV_EXIT_USAGE, what, name, names, count);
 	return NULL;

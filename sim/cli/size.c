@@ -353,7 +353,8 @@ static int check_memory(const struct kv_size_report *report, struct kv_error *er
 	                           "--kv-cache-memory-bytes or --num-gpu-blocks-override", s->hardware);
 }
 
-static int answer_at(struct kv_size_report *report, enum kv_error_end end, struct kv_size_answer *answer, struct kv_error *err)
+static int answer_at(const struct kv_size_report *report, enum kv_error_end end, struct kv_size_answer *answer,
+                     struct kv_error *err)
 {
 	struct kv_size_question q = report->question;
 
@@ -363,7 +364,7 @@ static int answer_at(struct kv_size_report *report, enum kv_error_end end, struc
 
 bool kv_size_report_is_vague(const struct kv_size_report *report)
 {
-	return report->least.budget.kv_bytes < report->most.budget.kv_bytes && !report->question.budget.num_blocks_override;
+	return report->least.budget.num_blocks < report->most.budget.num_blocks;
 }
 
 int kv_size_report_answer(struct kv_size_report *report, struct kv_error *err)
@@ -411,7 +412,8 @@ int kv_cli_size(int argc, char **argv)
 	kv_scenario_init(&report.scenario);
 	failed = execute(&report, argc, argv, &fits, &err);
 	if (!failed && report.arguments.fail_unless_fits && !fits)
-		failed = kv_fail(&err, KV_EXIT_CHECK, "--fail-unless-fits: it does not start, or does not run so many requests at once");
+		failed = kv_fail(&err, KV_EXIT_CHECK,
+		                 "--fail-unless-fits: it does not start, or does not run so many requests at once");
 	kv_size_report_fini(&report);
 	return failed ? kv_cli_fail(&err) : KV_EXIT_OK;
 }

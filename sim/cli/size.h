@@ -67,7 +67,8 @@ const struct argp_option *kv_size_options(void);
 int kv_size_compare_cards(const struct kv_size_report *asked, int argc, char **argv, bool *fits, struct kv_error *err);
 
 /* What would make it start and hold so many requests of --length (0 = only start). */
-void kv_size_report_remedies(const struct kv_size_report *report, uint64_t sequences, struct kv_size_remedies *remedies);
+void kv_size_report_remedies(const struct kv_size_report *report, uint64_t sequences,
+                             struct kv_size_remedies *remedies);
 
 /* A line a change, to be copied: what stands before the flags in so many columns, the flags, a comment of the shell. */
 void kv_size_print_remedies(struct kv_output *out, const struct kv_size_report *report, const char *before, int width,

@@ -108,10 +108,11 @@ static void print_row(struct kv_output *out, const struct card *c)
 		kv_output_printf(out, "%-20s memory not known: ask for it alone, with --gpu-memory\n", c->name);
 		return;
 	}
-	kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s", c->name, c->gpus, (double)c->memory / GIB,
-	                 (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users, c->suffices ? "yes" : "no");
+	kv_output_printf(out, "%-20s %4" PRIu64 " %8.2f %9.2f %7s %16" PRIu64 "  %s", c->name, c->gpus,
+	                 (double)c->memory / GIB, (double)c->kv_bytes / GIB, c->starts ? "yes" : "no", c->users, c->suffices ? "yes" : "no");
 	if (c->least_users < c->most_users)
-		kv_output_printf(out, " (%" PRIu64 " to %" PRIu64 " within the errors known)", c->least_users, c->most_users);
+		kv_output_printf(out, " (%" PRIu64 " to %" PRIu64 " within the errors known)", c->least_users,
+		                 c->most_users);
 	kv_output_text(out, "\n");
 }
 
@@ -165,8 +166,8 @@ static void print_table(struct kv_output *out, const struct kv_size_report *aske
 	print_changes(out, cards, count);
 	kv_output_printf(
 		out,
-		"\nGiB and KV GiB are of one GPU. Users%s that run at once: their blocks are held to their full length, the null "
-		"block left out, and max_num_seqs lets them run; %" PRIu64 " wanted.\n",
+		"\nGiB and KV GiB are of one GPU. Users%s that run at once: their blocks are held to their full length, "
+		"the null block left out, and max_num_seqs lets them run; %" PRIu64 " wanted.\n",
 		asked->arguments.length ? "" : " of max_model_len", users_wanted(asked));
 }
 

@@ -17,16 +17,17 @@ static void write_group_term(char term[TERM], const struct kv_layout *l, const s
 {
 	switch (g->kind) {
 	case KV_GROUP_SLIDING_WINDOW:
-		snprintf(term, TERM, "ceil(min(%u - 1 + %" PRIu64 " in flight, %" PRIu64 ") / %u) + 1", g->window, in_flight, tokens,
-		         g->block_size);
+		snprintf(term, TERM, "ceil(min(%u - 1 + %" PRIu64 " in flight, %" PRIu64 ") / %u) + 1", g->window,
+		         in_flight, tokens, g->block_size);
 		return;
 	case KV_GROUP_CHUNKED_LOCAL:
-		snprintf(term, TERM, "ceil(min(%u + %" PRIu64 " in flight, %" PRIu64 ") / %u)", g->window, in_flight, tokens,
-		         g->block_size);
+		snprintf(term, TERM, "ceil(min(%u + %" PRIu64 " in flight, %" PRIu64 ") / %u)", g->window,
+		         in_flight, tokens, g->block_size);
 		return;
 	case KV_GROUP_STATE:
 		if (l->state_caching != KV_STATE_ALL) {
-			snprintf(term, TERM, "%d + %u drafts", l->state_caching == KV_STATE_ALIGN ? 2 : 1, l->speculative_tokens);
+			snprintf(term, TERM, "%d + %u drafts", l->state_caching == KV_STATE_ALIGN ? 2 : 1,
+			         l->speculative_tokens);
 			return;
 		}
 		break;
@@ -58,10 +59,12 @@ void kv_size_explain_blocks(struct kv_output *out, const struct kv_size_report *
 		for (alike = 1; i + alike < l->groups && same_group(g, &l->group[i + alike]);)
 			alike++;
 		write_group_term(term, l, g, tokens, in_flight);
-		kv_output_printf(out, "  %s%-16s %u x (%s) = %" PRIu64 " blocks\n", i ? "+ " : "  ", kv_group_kind_name(g->kind),
-		                 alike, term, alike * kv_group_request_blocks(l, g, tokens, in_flight));
+		kv_output_printf(out, "  %s%-16s %u x (%s) = %" PRIu64 " blocks\n", i ? "+ " : "  ",
+		                 kv_group_kind_name(g->kind), alike, term, alike * kv_group_request_blocks(l, g, tokens, in_flight));
 	}
-	kv_output_printf(out, "    = %" PRIu64 " blocks x %" PRIu64 " bytes x %" PRIu64 " sequences = %" PRIu64 " bytes (%s) on a rank\n",
+	kv_output_printf(out,
+	                 "    = %" PRIu64 " blocks x %" PRIu64 " bytes x %" PRIu64 " sequences = %" PRIu64
+	                 " bytes (%s) on a rank\n",
 	                 blocks, l->page_bytes, sequences, blocks * l->page_bytes * sequences,
 	                 kv_format_bytes_short((int64_t)(blocks * l->page_bytes * sequences), bytes));
 }
@@ -71,10 +74,11 @@ static void print_line(struct kv_output *out, const struct kv_size_report *r, co
 	const struct kv_budget_question *q = &r->question.budget;
 	bool share = q->rule.engine == KV_SIZING_VLLM && strcmp(line->item, "beyond gpu_memory_utilization") == 0;
 
-	kv_output_printf(out, "  %c %16" PRId64 "  %s", line->bytes < 0 ? '-' : '+', line->bytes < 0 ? -line->bytes : line->bytes,
-	                 line->item);
+	kv_output_printf(out, "  %c %16" PRId64 "  %s", line->bytes < 0 ? '-' : '+',
+	                 line->bytes < 0 ? -line->bytes : line->bytes, line->item);
 	if (share)
-		kv_output_printf(out, ": %" PRIu64 " - %g x %" PRIu64 " rounded up", q->device_bytes, q->utilization, q->device_bytes);
+		kv_output_printf(out, ": %" PRIu64 " - %g x %" PRIu64 " rounded up", q->device_bytes, q->utilization,
+		                 q->device_bytes);
 	kv_output_text(out, "\n");
 }
 
@@ -87,7 +91,8 @@ void kv_size_explain_budget(struct kv_output *out, const struct kv_size_report *
 	kv_output_text(out, "The memory budget of a rank, in bytes\n");
 	for (uint32_t i = 0; i < b->lines; i++)
 		print_line(out, r, &b->line[i]);
-	kv_output_printf(out, "  = %16" PRId64 "  for the KV cache (%s)\n", b->kv_bytes, kv_format_bytes_short(b->kv_bytes, bytes));
+	kv_output_printf(out, "  = %16" PRId64 "  for the KV cache (%s)\n", b->kv_bytes,
+	                 kv_format_bytes_short(b->kv_bytes, bytes));
 	if (b->kv_bytes <= 0 || r->answer.pools.count || r->question.budget.num_blocks_override ||
 	    r->question.budget.rule.engine == KV_SIZING_LLAMA_CPP)
 		return;
@@ -95,6 +100,6 @@ void kv_size_explain_budget(struct kv_output *out, const struct kv_size_report *
 	                 up ? "up" : "down", b->num_blocks);
 	if (b->usable_blocks < b->num_blocks)
 		kv_output_printf(out, ", %" PRIu64 " without the null block", b->usable_blocks);
-	kv_output_printf(out, "\n  / %" PRIu64 " blocks a request of max_model_len = %.2f at once\n", r->answer.blocks_per_request,
-	                 r->answer.max_concurrency);
+	kv_output_printf(out, "\n  / %" PRIu64 " blocks a request of max_model_len = %.2f at once\n",
+	                 r->answer.blocks_per_request, r->answer.max_concurrency);
 }

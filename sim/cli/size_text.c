@@ -305,7 +305,9 @@ static void print_trace(struct kv_output *out, const struct kv_size_report *r)
 
 static void print_change_list(struct kv_output *out, const struct kv_size_report *r)
 {
-	const char *what = r->answer.starts ? "runs them at once" : r->arguments.sequences ? "starts and runs them at once" : "makes it start";
+	const char *what = r->answer.starts       ? "runs them at once" :
+	                   r->arguments.sequences ? "starts and runs them at once" :
+	                                            "makes it start";
 	struct kv_size_remedies remedies;
 
 	kv_size_report_remedies(r, r->arguments.sequences, &remedies);
@@ -324,7 +326,8 @@ static void print_verdict(struct kv_output *out, const struct kv_size_report *r)
 	const struct kv_size_answer *a = &r->answer;
 
 	if (a->starts)
-		kv_output_printf(out, "\nIt starts%s.\n", r->least.starts ? "" : ", but at the far end of the errors known it would not");
+		kv_output_printf(out, "\nIt starts%s.\n",
+		                 r->least.starts ? "" : ", but at the far end of the errors known it would not");
 	else
 		kv_output_printf(out,
 		                 "\nIt does not start: one request of %" PRIu64

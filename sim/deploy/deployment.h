@@ -43,8 +43,8 @@ const char *kv_deployment_checkpoint_cache(const struct kv_deployment *deploymen
 /* What the KV cache holds, in terms of step times: elements of this width. */
 enum kv_dtype kv_deployment_cache_dtype(const struct kv_deployment *deployment, const struct kv_scenario *scenario);
 
-/* The deployment's model with its weights quantised as --quantization METHOD would; NULL where they are quantised already,
- * or where the model cannot be read again. */
+/* The deployment's model with its weights quantised as --quantization METHOD would; NULL where they are quantised
+ * already, or where the model cannot be read again. */
 struct kv_model *kv_deployment_quantized(const struct kv_deployment *deployment, const struct kv_scenario *scenario,
                                          const char *method);
 

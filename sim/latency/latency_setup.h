@@ -23,8 +23,8 @@ struct kv_latency_layout {
 void kv_latency_model_from(const struct kv_model *model, const struct kv_latency_layout *layout,
                            struct kv_latency_model *out);
 
-/* Are the card's rates known that step times go by; linked = with more than one GPU? Else all that its profile lacks are
- * named, memory among them. */
+/* Are the card's rates known that step times go by; linked = with more than one GPU? Else all that its profile lacks
+ * are named, memory among them. */
 int kv_latency_check_card(const struct kv_hardware *hardware, bool linked, struct kv_error *err);
 
 /* A calibrated card (has_overheads) keeps its own constants; on another, efficiencies that the engine names and the

@@ -33,8 +33,9 @@ int64_t kv_activation_peak(const struct kv_model *model, const struct kv_peak_sh
  * 0.25 GiB alone, 2.1 GiB with 2 or 4 ranks, 0.07 GiB for a pipeline stage of one rank. */
 int64_t kv_runtime_bytes(const struct kv_peak_shape *shape);
 
-/* The most that was seen: 0.70 GiB for a rank alone. vLLM 0.19 with Llama-3.1-8B on an RTX 4090 kept 1,237,612,954 bytes beside
- * weights and KV cache, 0.68 GiB more than the activation peak. With several ranks there is no second measurement. */
+/* The most that was seen: 0.70 GiB for a rank alone. vLLM 0.19 with Llama-3.1-8B on an RTX 4090 kept 1,237,612,954 bytes
+ * beside weights and KV cache, 0.68 GiB more than the activation peak. With several ranks there is no second
+ * measurement. */
 int64_t kv_runtime_most_bytes(const struct kv_peak_shape *shape);
 
 /* Graphs of all captured batch sizes: 27 MiB a layer for the 51 sizes of 512 sequences, fewer sizes in proportion.

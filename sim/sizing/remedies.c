@@ -173,7 +173,9 @@ static void try_data_parallel(struct search *s, const struct kv_size_answer *now
 	if (s->goal->sequences == 0)
 		return;
 	note_attempt(s, "--data-parallel-size to 16");
-	for (uint64_t replicas = s->goal->replicas * 2; (now->starts || spread) && replicas <= REPLICAS_MAX; replicas *= 2) {
+	if (!now->starts && !spread)
+		return;
+	for (uint64_t replicas = s->goal->replicas * 2; replicas <= REPLICAS_MAX; replicas *= 2) {
 		q.budget.expert_ranks *= spread ? 2 : 1;
 		if (try_change(s, &q, replicas, "", "--data-parallel-size %" PRIu64, replicas))
 			return;

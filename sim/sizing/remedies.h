@@ -1,5 +1,5 @@
-/* Single changes of settings with which an engine starts, or holds as many requests as are wanted: the smallest of each kind
- * that does, each recomputed.
+/* Single changes of settings with which an engine starts, or holds as many requests as are wanted: the smallest of each
+ * kind that does, each recomputed.
  *
  * fp8 weights go with vLLM and SGLang, which quantise when they load (--quantization fp8; before Ada weights alone, by
  * Marlin kernels: vLLM's fp8.md of 2026-08).
