@@ -70,6 +70,10 @@ START_TEST(colours_carriage_returns_and_ranks_do_not_hide_them)
 }
 END_TEST
 
+#define QWEN3_14B(gib, tokens, concurrency) \
+	"Available KV cache memory: " gib " GiB\nGPU KV cache size: " tokens " tokens\n" \
+	"Maximum concurrency for 32,768 tokens per request: " concurrency "x\n"
+
 /* A log or a part of one, the model, and what the checks must say. */
 static const struct {
 	const char *text, *model, *cache;
@@ -469,6 +473,11 @@ static const struct {
 	 "qwen3-14b", NULL, 0, 2, 0, 1, "contradicts itself"},
 	{"Available KV cache memory: 11.57 GiB\nGPU KV cache size: 75,831 tokens\n", "qwen3-14b", NULL, 0, 0, 0, 1,
 	 "no rule that is known"},
+	/* One of three numbers altered: it alone is wrong. */
+	{QWEN3_14B("6.51", "42,656", "1.30"), "qwen3-14b", NULL, 0, 3, 0, 0, "2666 blocks x 2621440 bytes"},
+	{QWEN3_14B("6.51", "42,656", "2.30"), "qwen3-14b", NULL, 0, 2, 0, 1, "those of 2666 blocks of 2621440 bytes"},
+	{QWEN3_14B("7.51", "42,656", "1.30"), "qwen3-14b", NULL, 0, 2, 0, 1, "those of 2666 blocks of 2621440 bytes"},
+	{QWEN3_14B("6.51", "52,656", "1.30"), "qwen3-14b", NULL, 0, 2, 0, 1, " blocks of 2621440 bytes"},
 	{"GPU KV cache size: 100 tokens\nGPU KV cache size: 200 tokens\nMaximum concurrency for 50 tokens per request: "
 	 "4.00x\n",
 	 NULL, NULL, 0, 0, 1, 1, "contradicts itself: line 1"},
@@ -512,6 +521,7 @@ static const struct {
 	 "the engine starts 2 times: the last start, from line 2 on", NULL},
 	{"Available KV cache memory: 6.51 GiB\nModel loading took 27.52 GiB\n",
 	 "6.51 GiB are 2664 to 2668 blocks of 2621440 bytes", "qwen3-14b"},
+	{"# GPU blocks: 2666\nModel loading took 27.52 GiB\n", "2666 blocks of 2621440 bytes are 6.51 GiB", "qwen3-14b"},
 	{"Available KV cache memory: 6.51 GiB\nGPU KV cache size: 42,656 tokens\n",
 	 "6.51 GiB for 42656 tokens are 163745 to 163996 bytes", NULL},
 };

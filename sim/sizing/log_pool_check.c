@@ -59,9 +59,9 @@ static void add_block_row(struct kv_reading_search *s)
 	const struct kv_log_value *printed = kv_log_smallest(s->checker->log, KV_FACT_BLOCKS);
 	const struct kv_reading *r = &s->found;
 
-	if (printed)
+	if (printed && s->evidence.blocks)
 		kv_checker_add(s->checker, KV_FACT_BLOCKS, printed, (double)r->blocks, verdict_of(r), "%s",
-		               r->why ? r->why : "KV cache memory / page");
+		               r->why ? r->why : s->evidence.has_kv ? "KV cache memory / page" : "as tokens or concurrency say");
 }
 
 static void add_token_row(struct kv_reading_search *s)
@@ -70,7 +70,7 @@ static void add_token_row(struct kv_reading_search *s)
 	const struct kv_reading *r = &s->found;
 	char meaning[128];
 
-	if (!printed)
+	if (!printed || !s->evidence.tokens)
 		return;
 	say_meaning(s, meaning, sizeof meaning);
 	kv_checker_add(s->checker, KV_FACT_TOKENS, printed, (double)s->evidence.tokens, verdict_of(r),
@@ -190,6 +190,69 @@ static void add_unsolved_rows(struct kv_reading_search *s)
 	}
 }
 
+/* --- one number that does not go with the others ------------------------------------------------------------------ */
+
+/* Numbers of blocks that are told independently of each other. */
+static unsigned witnesses(const struct kv_evidence *e)
+{
+	return e->has_kv + (e->blocks > 0) + (e->tokens > 0) + (e->concurrency && e->length);
+}
+
+static void drop(struct kv_evidence *e, enum kv_fact fact)
+{
+	switch (fact) {
+	case KV_FACT_CONCURRENCY: e->concurrency = NULL; break;
+	case KV_FACT_TOKENS: e->tokens = 0; break;
+	case KV_FACT_BLOCKS: e->blocks = 0; break;
+	default: e->has_kv = false;
+	}
+}
+
+/* The one without which the others, two at least, agree; none = KV_FACTS. */
+static enum kv_fact find_outlier(struct kv_reading_search *s)
+{
+	static const enum kv_fact facts[] = {KV_FACT_CONCURRENCY, KV_FACT_TOKENS, KV_FACT_KV, KV_FACT_BLOCKS};
+	struct kv_evidence all = s->evidence;
+
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+		s->evidence = all;
+		drop(&s->evidence, facts[i]);
+		if (witnesses(&s->evidence) < 2 || witnesses(&s->evidence) == witnesses(&all))
+			continue;
+		kv_reading_solve_plainly(s);
+		if (s->solved)
+			return facts[i];
+	}
+	s->evidence = all;
+	return KV_FACTS;
+}
+
+static double computed_of(const struct kv_reading_search *s, enum kv_fact fact)
+{
+	const struct kv_reading *r = &s->found;
+
+	switch (fact) {
+	case KV_FACT_CONCURRENCY:
+		return (double)r->blocks / kv_reading_request_blocks(&s->evidence, r, s->evidence.length);
+	case KV_FACT_TOKENS:
+		return (double)(r->blocks / r->layout.groups * r->block * s->evidence.context_ranks);
+	case KV_FACT_BLOCKS:
+		return (double)r->blocks;
+	default:
+		return (double)(r->blocks * r->layout.page_bytes) / GIB;
+	}
+}
+
+static void add_outlier_row(struct kv_reading_search *s, enum kv_fact fact)
+{
+	const struct kv_log_value *printed = fact == KV_FACT_CONCURRENCY ? kv_checker_concurrency(s->checker)
+	                                                                 : kv_log_smallest(s->checker->log, fact);
+
+	kv_checker_add(s->checker, fact, printed, computed_of(s, fact), KV_CHECK_DIFFERS,
+	               "the other numbers are those of %" PRIu64 " blocks of %" PRIu64 " bytes", s->found.blocks,
+	               s->found.layout.page_bytes);
+}
+
 /* --- what the evidence is ----------------------------------------------------------------------------------------- */
 
 static bool rank_spoke_before(const struct kv_log *log, size_t i)
@@ -260,17 +323,23 @@ static bool tells_of_pool(const struct kv_evidence *e)
 	return (e->has_kv && e->kv.high >= 0) || (!e->has_kv && (e->blocks || e->tokens || e->needed || e->storable));
 }
 
-static bool tells_memory_alone(const struct kv_evidence *e)
+/* One number alone can be brought about by some number of blocks, whatever it is. */
+static bool tells_one_number(const struct kv_evidence *e)
 {
-	return e->has_kv && !e->blocks && !e->tokens && !e->needed && !e->storable && !(e->concurrency && e->length);
+	return witnesses(e) == 1 && !e->needed && !e->storable;
 }
 
-static void note_blocks_of_memory(struct kv_reading_search *s)
+static void note_number(struct kv_reading_search *s)
 {
 	struct kv_block_range range = kv_reading_candidates(&s->evidence, &s->found, false);
+	uint64_t page = s->found.layout.page_bytes;
 
-	kv_remark(&s->checker->list->notes, "%.10g GiB are %" PRIu64 " to %" PRIu64 " blocks of %" PRIu64 " bytes",
-	          s->evidence.printed_kv->number, range.low, range.high, s->found.layout.page_bytes);
+	if (s->evidence.has_kv)
+		kv_remark(&s->checker->list->notes, "%.10g GiB are %" PRIu64 " to %" PRIu64 " blocks of %" PRIu64 " bytes",
+		          s->evidence.printed_kv->number, range.low, range.high, page);
+	else
+		kv_remark(&s->checker->list->notes, "%" PRIu64 " blocks of %" PRIu64 " bytes are %.2f GiB on each rank",
+		          s->found.blocks, page, (double)(s->found.blocks * page) / GIB);
 }
 
 static void note_ranks(struct kv_checker *c)
@@ -281,9 +350,31 @@ static void note_ranks(struct kv_checker *c)
 		kv_remark(&c->list->notes, "tensor parallel size %u, because so many ranks speak: -tp if there are more", tp);
 }
 
+static void add_solved_rows(struct kv_reading_search *s)
+{
+	bool one = tells_one_number(&s->evidence);
+
+	if (one) {
+		note_number(s);
+	} else {
+		add_kv_row(s);
+		add_block_row(s);
+	}
+	kv_checker_swap(s->checker, kv_span_exactly((double)s->found.layout.page_bytes));
+	if (one)
+		return;
+	add_token_row(s);
+	add_concurrency_row(s);
+	if (s->checker->given->model->recurrent.conv_kernel)
+		add_block_size_row(s);
+	add_padding_row(s);
+	add_refusal_rows(s);
+}
+
 void kv_checker_pool(struct kv_checker *c)
 {
 	struct kv_reading_search s = {.checker = c, .model = c->given->model};
+	enum kv_fact outlier = KV_FACTS;
 
 	s.options.tensor_parallel = kv_checker_tensor_parallel(c);
 	s.options.block_size = c->given->block_size ? c->given->block_size : 16;
@@ -294,21 +385,12 @@ void kv_checker_pool(struct kv_checker *c)
 	if (kv_checker_engine_pools(c, &s.options) || !tells_of_pool(&s.evidence))
 		return;
 	kv_reading_solve(&s);
-	if (!s.solved) {
+	if (!s.solved)
+		outlier = find_outlier(&s);
+	if (!s.solved)
 		add_unsolved_rows(&s);
-		return;
-	}
-	if (tells_memory_alone(&s.evidence)) {
-		note_blocks_of_memory(&s);
-		return;
-	}
-	add_kv_row(&s);
-	add_block_row(&s);
-	kv_checker_swap(c, kv_span_exactly((double)s.found.layout.page_bytes));
-	add_token_row(&s);
-	add_concurrency_row(&s);
-	if (s.checker->given->model->recurrent.conv_kernel)
-		add_block_size_row(&s);
-	add_padding_row(&s);
-	add_refusal_rows(&s);
+	else
+		add_solved_rows(&s);
+	if (outlier != KV_FACTS)
+		add_outlier_row(&s, outlier);
 }

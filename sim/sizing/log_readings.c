@@ -383,12 +383,17 @@ static void try_stages(struct kv_reading_search *s, double fewest)
 		s->evidence = all;
 }
 
+void kv_reading_solve_plainly(struct kv_reading_search *s)
+{
+	try_stages(s, 0);
+	try_states(s, &s->options, NULL, 0);
+}
+
 static void search_readings(struct kv_reading_search *s)
 {
 	double below = s->evidence.has_kv ? s->evidence.most_below : 0;
 
-	try_stages(s, 0);
-	try_states(s, &s->options, NULL, 0);
+	kv_reading_solve_plainly(s);
 	if (below > 0) {
 		try_stages(s, KV_RANKS_CLOSE);
 		try_states(s, &s->options, NULL, KV_RANKS_CLOSE);

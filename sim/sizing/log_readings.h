@@ -70,5 +70,7 @@ struct kv_block_range kv_reading_candidates(const struct kv_evidence *e, const s
 
 /* Sets solved and found. */
 void kv_reading_solve(struct kv_reading_search *s);
+/* The same by the layout that the settings ask for alone, without other reasons. */
+void kv_reading_solve_plainly(struct kv_reading_search *s);
 
 #endif
