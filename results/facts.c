@@ -47,21 +47,23 @@ static json_t *add_object(json_t *object, const char *key)
 
 /* --- the keys of vllm bench serve --------------------------------------------------------------------------------- */
 
-static void set_stats(json_t *object, const struct kv_summary *summary, enum kv_metric metric, const char *suffix)
+/* `missing` stands where no request has the metric: NAN (null), or what vLLM writes. */
+static void set_stats(json_t *object, const struct kv_summary *summary, enum kv_metric metric, const char *suffix,
+                      double missing)
 {
 	const struct kv_metric_stats *stats = &summary->stats[metric];
 	char key[96], digits[KV_QUANTITY_MAX];
 
 	snprintf(key, sizeof key, "mean%s", suffix);
-	set_real(object, key, stats->mean);
+	set_real(object, key, isnan(stats->mean) ? missing : stats->mean);
 	snprintf(key, sizeof key, "median%s", suffix);
-	set_real(object, key, stats->median);
+	set_real(object, key, isnan(stats->median) ? missing : stats->median);
 	snprintf(key, sizeof key, "std%s", suffix);
-	set_real(object, key, stats->deviation);
+	set_real(object, key, isnan(stats->deviation) ? missing : stats->deviation);
 	for (size_t i = 0; i < summary->options->percentile_count; i++) {
 		/* "p99", "p99.9": whole percentiles without a point. */
 		snprintf(key, sizeof key, "p%s%s", kv_format_double(summary->options->percentiles[i], digits), suffix);
-		set_real(object, key, stats->percentile[i]);
+		set_real(object, key, isnan(stats->percentile[i]) ? missing : stats->percentile[i]);
 	}
 }
 
@@ -114,15 +116,15 @@ static void set_metrics(json_t *object, const struct kv_summary *summary, const 
 	set_real(object, "max_output_tokens_per_s", (double)summary->peak_second_tokens);
 	set_count(object, "max_concurrent_requests", summary->levels.max[KV_LEVEL_IN_FLIGHT]);
 	set_real(object, "rtfx", 0);
-	set_stats(object, summary, KV_METRIC_TTFT, "_ttft_ms");
-	set_stats(object, summary, KV_METRIC_TPOT, "_tpot_ms");
-	set_stats(object, summary, KV_METRIC_ITL, "_itl_ms");
-	set_stats(object, summary, KV_METRIC_E2EL, "_e2el_ms");
+	set_stats(object, summary, KV_METRIC_TTFT, "_ttft_ms", 0);
+	set_stats(object, summary, KV_METRIC_TPOT, "_tpot_ms", 0);
+	set_stats(object, summary, KV_METRIC_ITL, "_itl_ms", 0);
+	set_stats(object, summary, KV_METRIC_E2EL, "_e2el_ms", 0);
 	if (info->max_concurrency == 0)
 		return;
-	set_stats(object, summary, KV_METRIC_CLIENT_WAIT, "_client_queue_time_ms");
+	set_stats(object, summary, KV_METRIC_CLIENT_WAIT, "_client_queue_time_ms", 0);
 	if (!isinf(info->request_rate))
-		set_stats(object, summary, KV_METRIC_E2EL_WITH_WAIT, "_e2el_including_client_queue_ms");
+		set_stats(object, summary, KV_METRIC_E2EL_WITH_WAIT, "_e2el_including_client_queue_ms", 0);
 }
 
 /* --- kvsim -------------------------------------------------------------------------------------------------------- */
@@ -344,6 +346,17 @@ static void set_outcome(json_t *object, const struct kv_summary *summary)
 	set_seconds(object, "warmup_s", summary->options->warmup);
 }
 
+/* Of the keys of vllm bench serve, those whose zeros stand for nothing measured. */
+static void set_without_values(json_t *object, const struct kv_summary *summary)
+{
+	json_t *names = json_array();
+
+	for (enum kv_metric metric = KV_METRIC_TTFT; metric <= KV_METRIC_E2EL; metric++)
+		if (isnan(summary->stats[metric].mean))
+			json_array_append_new(names, json_string(kv_metric_name(metric)));
+	set(object, "without_values", names);
+}
+
 static void set_ttft_parts(json_t *object, const struct kv_summary *summary)
 {
 	static const struct {
@@ -357,11 +370,11 @@ static void set_ttft_parts(json_t *object, const struct kv_summary *summary)
 	json_t *parts = add_object(object, "ttft_parts");
 
 	for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
-		set_stats(add_object(parts, metrics[i].name), summary, metrics[i].metric, "_ms");
+		set_stats(add_object(parts, metrics[i].name), summary, metrics[i].metric, "_ms", NAN);
 	if (summary->options->retries > 0)
-		set_stats(add_object(parts, "retry_wait"), summary, KV_METRIC_RETRY_WAIT, "_ms");
+		set_stats(add_object(parts, "retry_wait"), summary, KV_METRIC_RETRY_WAIT, "_ms", NAN);
 	if (kv_waits_to_send(summary->options))
-		set_stats(add_object(object, "ttft_from_arrival"), summary, KV_METRIC_TTFT_FROM_ARRIVAL, "_ms");
+		set_stats(add_object(object, "ttft_from_arrival"), summary, KV_METRIC_TTFT_FROM_ARRIVAL, "_ms", NAN);
 	/* Whatever percentiles were asked for. */
 	set_real(object, "p99_ttft_ms", summary->stats[KV_METRIC_TTFT].p99);
 }
@@ -370,10 +383,8 @@ static void set_errors(json_t *object, const struct kv_summary *summary)
 {
 	json_t *errors = add_object(object, "percentile_relative_error");
 
-	set_real(errors, "ttft", summary->stats[KV_METRIC_TTFT].error);
-	set_real(errors, "tpot", summary->stats[KV_METRIC_TPOT].error);
-	set_real(errors, "itl", summary->stats[KV_METRIC_ITL].error);
-	set_real(errors, "e2el", summary->stats[KV_METRIC_E2EL].error);
+	for (enum kv_metric metric = KV_METRIC_TTFT; metric <= KV_METRIC_E2EL; metric++)
+		set_real(errors, kv_metric_name(metric), summary->stats[metric].error);
 }
 
 /* --- insight ------------------------------------------------------------------------------------------------------ */
@@ -601,6 +612,7 @@ json_t *kv_facts_build(const struct kv_summary *summary, struct kv_insight *insi
 	set_requests(kvsim, summary);
 	set_concurrency(kvsim, summary, info);
 	set_outcome(kvsim, summary);
+	set_without_values(kvsim, summary);
 	set_ttft_parts(kvsim, summary);
 	set_errors(kvsim, summary);
 	if (insight != NULL)

@@ -1,7 +1,7 @@
 /* The numbers of a run as one JSON object: what summary.json holds beside its arrays, and what text and page are made
  * from. The keys of `vllm bench serve --save-result` at top level, in its order, with its units and null rules
- * (vllm/benchmarks/serve.py at 009e6d4a1c); what is ours under "kvsim". One rule differs: where no request has a metric,
- * vLLM takes the statistics of a single 0 ("ttfts or 0"), and here they are null. */
+ * (vllm/benchmarks/serve.py at 009e6d4a1c: where no request has a metric, the statistics of a single 0, "ttfts or 0");
+ * what is ours under "kvsim", where such a metric is null, and "without_values" names those of vLLM's. */
 #ifndef KV_RESULTS_FACTS_H
 #define KV_RESULTS_FACTS_H
 

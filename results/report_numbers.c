@@ -3,6 +3,7 @@
 #include "results/report_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "results/facts.h"
 #include "results/html.h"
@@ -13,6 +14,22 @@ static const struct {
 
 enum { PERCENTILE_COLUMNS = sizeof percentile_columns / sizeof percentile_columns[0] };
 
+/* Whether requests have the metric of vllm bench serve whose keys end so. */
+static bool has_values(const json_t *facts, const char *suffix)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(kv_facts_at(facts, "kvsim/without_values"), i, name) {
+		char keys[32];
+
+		snprintf(keys, sizeof keys, "_%s_ms", json_string_value(name));
+		if (strcmp(keys, suffix) == 0)
+			return false;
+	}
+	return true;
+}
+
 /* prefix and suffix around "mean" and "p99". */
 static void put_latency_row(struct kv_output *out, const json_t *facts, const char *label, const char *prefix,
                             const char *suffix)
@@ -20,11 +37,12 @@ static void put_latency_row(struct kv_output *out, const json_t *facts, const ch
 	char path[128];
 
 	kv_html_begin_row(out, label);
-	snprintf(path, sizeof path, "%smean%s", prefix, suffix);
-	kv_html_fact(out, facts, path, KV_HTML_AS_DURATION);
-	for (int i = 0; i < PERCENTILE_COLUMNS; i++) {
-		snprintf(path, sizeof path, "%s%s%s", prefix, percentile_columns[i].key, suffix);
-		kv_html_fact(out, facts, path, KV_HTML_AS_DURATION);
+	for (int i = -1; i < PERCENTILE_COLUMNS; i++) {
+		snprintf(path, sizeof path, "%s%s%s", prefix, i < 0 ? "mean" : percentile_columns[i].key, suffix);
+		if (has_values(facts, suffix))
+			kv_html_fact(out, facts, path, KV_HTML_AS_DURATION);
+		else
+			kv_html_text_cell(out, NULL);
 	}
 	kv_html_end_row(out);
 }

@@ -10,6 +10,13 @@
 #include "sim/base/error.h"
 #include "sim/base/memory.h"
 
+const char *kv_metric_name(enum kv_metric metric)
+{
+	static const char *const names[] = {"ttft", "tpot", "itl", "e2el"};
+
+	return names[metric];
+}
+
 void kv_summary_init(struct kv_summary *summary, const struct kv_results_options *options)
 {
 	*summary = (struct kv_summary){

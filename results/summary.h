@@ -35,6 +35,9 @@ enum kv_metric {
 	KV_METRICS
 };
 
+/* The first four, as options and keys name them. */
+const char *kv_metric_name(enum kv_metric metric);
+
 /* NAN where no request has the metric: no time was measured, not one of zero. */
 struct kv_metric_stats {
 	double mean, median, deviation, p99, maximum;    /* ms */

@@ -35,13 +35,10 @@ static void write_count(struct kv_output *out, const char *label, uint64_t value
 	kv_output_printf(out, "%-40s %-10llu\n", label, (unsigned long long)value);
 }
 
-/* vLLM prints 0.00 where no request has the metric, which reads like a time; here it is "-". */
+/* vLLM prints 0.00 where no request has the metric: see write_without_values. */
 static void write_number(struct kv_output *out, const char *label, double value)
 {
-	if (isnan(value))
-		kv_output_printf(out, "%-40s %-10s\n", label, "-");
-	else
-		kv_output_printf(out, "%-40s %-10.2f\n", label, value);
+	kv_output_printf(out, "%-40s %-10.2f\n", label, isnan(value) ? 0 : value);
 }
 
 static void write_totals(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
@@ -319,6 +316,17 @@ static void write_ttft_parts(struct kv_output *out, const struct kv_summary *sum
 		write_wait(out, summary, KV_METRIC_TTFT_FROM_ARRIVAL, "TTFT after the first arrival, all these");
 }
 
+static void write_without_values(struct kv_output *out, const struct kv_summary *summary)
+{
+	static const char *const missing[] = {
+		"a first token (TTFT)", "a second token (TPOT)", "two tokens to lie between (ITL)", "an end (E2EL)"
+	};
+
+	for (enum kv_metric metric = KV_METRIC_TTFT; metric <= KV_METRIC_E2EL; metric++)
+		if (isnan(summary->stats[metric].mean))
+			kv_output_printf(out, "No finished request has %s: its 0.00 above stands for none.\n", missing[metric]);
+}
+
 static void write_error(struct kv_output *out, const struct kv_summary *summary)
 {
 	if (summary->stats[KV_METRIC_TTFT].error > 0)
@@ -352,6 +360,7 @@ static void write_notices(struct kv_output *out, const struct kv_summary *summar
 	for (size_t i = 0; i < info->skipped_rows_count; i++)
 		kv_output_printf(out, "Trace rows skipped, %s: %llu\n", info->skipped_rows[i].name,
 		                 (unsigned long long)info->skipped_rows[i].count);
+	write_without_values(out, summary);
 	write_error(out, summary);
 }
 
