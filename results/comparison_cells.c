@@ -105,12 +105,12 @@ static void describe_change(const struct kv_comparison_row *row, char text[KV_CE
 static void add_pair(const struct kv_comparison_row *row, const struct kv_comparison_row *own, char text[KV_CELL_MAX])
 {
 	char paired[KV_CELL_MAX], alone[KV_CELL_MAX];
-	size_t used = strlen(text);
+	int used = (int)strlen(text);
 
 	kv_comparison_value(row->found.baseline, row->unit, paired);
 	kv_comparison_value(own->found.variant, row->unit, alone);
 	if (strcmp(paired, alone) != 0)
-		snprintf(text + used, KV_CELL_MAX - used, " of %s", paired);
+		snprintf(text + used, (size_t)(KV_CELL_MAX - used), " of %.*s", KV_CELL_MAX - used - 5, paired);
 }
 
 static const char *count_lost(const struct kv_compared_run *run, char text[KV_CELL_MAX])

@@ -127,7 +127,7 @@ expect_line 'a run that lost all its requests says so first' 0 \
 printf 'arrival_s,prompt_tokens,output_tokens\n0,20,0\n0,20,0\n' >"$scratch/silent.csv"
 run run --trace silent.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
 	--max-num-seqs 1 --out silent
-expect_line 'without output there is no first token, and not one after 0 ms' 0 'Mean TTFT (ms):                          -'
+expect_line 'without output there is no first token' 0 'No finished request has a first token (TTFT): its 0.00 above stands for none.'
 # The second waits for the first, 1 ms.
 expect_line 'but the queue is there' 0 '     + queue                                   0.50       0.50       0.99'
 
