@@ -359,11 +359,14 @@ static const struct {
 	{"Memory usage when calculating max tokens in paged kv cache: total: 31.84 GiB, available: 17.83 GiB\nNumber of "
 	 "blocks in KV cache primary pool: 8219\nNumber of tokens per block: 32.\nAllocated 16.05 GiB for max tokens in "
 	 "paged KV cache (263008)\n",
-	 "llama-3.1-8b", NULL, 0, 2, 1, 0, "fp8 or int8"},
+	 "llama-3.1-8b", NULL, 0, 3, 1, 0, "fp8 or int8"},
+	{"Number of blocks in KV cache primary pool: 8119\nNumber of tokens per block: 32.\nAllocated 16.05 GiB for max "
+	 "tokens in paged KV cache (263008)\n",
+	 "llama-3.1-8b", NULL, 0, 0, 1, 1, "blocks x 32"},
 	{"Memory usage when calculating max tokens in paged kv cache: total: 79.10 GiB, available: 63.62 GiB\nNumber of "
 	 "blocks in KV cache primary pool: 4607\nNumber of tokens per block: 64.\nAllocated 62.99 GiB for max tokens in "
 	 "paged KV cache (294848).\n",
-	 "mixtral-8x22b", NULL, 0, 1, 2, 0, "0.99 x what is free / bytes of a block"},
+	 "mixtral-8x22b", NULL, 0, 2, 2, 0, "0.99 x what is free / bytes of a block"},
 	{"[batchmgr][RANK 0] [window size=8224], tokens per block=32, primary blocks=257, secondary blocks=0, max sequence "
 	 "length=9193\nAllocated 0.56 GiB for max tokens in paged KV cache (8224).\n[batchmgr][RANK 0] [window size=9193], "
 	 "tokens per block=32, primary blocks=18711, secondary blocks=0, max sequence length=9193\nAllocated 41.11 GiB for "

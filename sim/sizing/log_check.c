@@ -361,7 +361,7 @@ static bool has_blocks_by_window(const struct kv_log *log)
 	       && strcmp(log->value[KV_FACT_BLOCKS][n - 2].rank, log->value[KV_FACT_BLOCKS][n - 1].rank) == 0;
 }
 
-/* Without a model: tokens are whole blocks of them. */
+/* Tokens are whole blocks of them; with a model, vLLM's are read together with its groups. */
 static void check_tokens_and_blocks(struct kv_checker *c)
 {
 	const struct kv_log_value *tokens = pool_value(c, KV_FACT_TOKENS), *blocks = pool_value(c, KV_FACT_BLOCKS);
@@ -379,7 +379,8 @@ static void check_tokens_and_blocks(struct kv_checker *c)
 		               "blocks of %.0f tokens, not %.0f", tokens->number / blocks->number, size);
 	else
 		kv_checker_add(c, KV_FACT_TOKENS, tokens, blocks->number * size, KV_CHECK_DIFFERS,
-		               "blocks x %.0f; a hybrid model counts otherwise: name it with --model", size);
+		               "blocks x %.0f%s", size,
+		               c->given->model ? "" : "; a hybrid model counts otherwise: name it with --model");
 }
 
 const struct kv_log_value *kv_checker_concurrency(const struct kv_checker *c)
@@ -729,11 +730,12 @@ void kv_log_check(const struct kv_log *log, const struct kv_check_given *given, 
 		check_llama_cache(&c, &log->cache[i]);
 	if (log->engine == KV_LOG_LLAMA_CPP)
 		check_llama_buffers(&c);
+	if (!given->model || log->engine == KV_LOG_TENSORRT_LLM)
+		check_tokens_and_blocks(&c);
 	if (given->model) {
 		kv_checker_pool(&c);
 		return;
 	}
-	check_tokens_and_blocks(&c);
 	check_concurrency(&c);
 	check_refusal(&c);
 	if (log->engine == KV_LOG_VLLM || log->engine == KV_LOG_TENSORRT_LLM)
