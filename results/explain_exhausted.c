@@ -109,28 +109,69 @@ static bool is_held_back(const json_t *facts)
 	return kv_percent_of(wait, wait + kv_facts_number(facts, "mean_e2el_ms")) >= negligible;
 }
 
+/* From the end of the warm-up on. */
+static double measured_s(const json_t *facts, const char *until)
+{
+	return kv_facts_number(facts, until) - kv_facts_number(facts, "kvsim/warmup_s");
+}
+
+/* Requests that a shorter wait would have served; those that fit nowhere are no load. */
+static double lost_to_load(const json_t *facts)
+{
+	return kv_facts_number(facts, "kvsim/unanswered/reasons/queue_full") +
+	       kv_facts_number(facts, "kvsim/unanswered/reasons/rate") +
+	       kv_facts_number(facts, "kvsim/unanswered/reasons/deadline");
+}
+
+/* Requests, each once however often it was sent, by the time that they came in and by the time that serving took; where
+ * all got an answer the quotient of the two is that of the times. */
+static double offered_rate(const json_t *facts)
+{
+	return (kv_facts_number(facts, "completed") + lost_to_load(facts)) / measured_s(facts, "kvsim/last_arrival_s");
+}
+
+static double served_rate(const json_t *facts)
+{
+	return kv_facts_number(facts, "completed") / measured_s(facts, "kvsim/simulated_s");
+}
+
+/* Offered work / what was served in the same time; 0 = unknown. */
+static double load_factor(const json_t *facts)
+{
+	if (measured_s(facts, "kvsim/last_arrival_s") <= 0)
+		return 0;
+	if (lost_to_load(facts) == 0)
+		return measured_s(facts, "kvsim/simulated_s") / measured_s(facts, "kvsim/last_arrival_s");
+	return kv_facts_number(facts, "completed") > 0 ? offered_rate(facts) / served_rate(facts) : 0;
+}
+
 bool kv_explain_is_overloaded(const json_t *facts)
 {
-	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
 	bool waited = queue_share(facts) >= 50 || kv_facts_number(facts, "kvsim/mean_waiting/client") >= 1;
 
-	return arrived > 0 && kv_facts_number(facts, "kvsim/simulated_s") > 1.2 * arrived && waited &&
-	       !json_is_true(kv_facts_at(facts, "kvsim/stalled")) && !json_is_true(kv_facts_at(facts, "kvsim/partial"));
+	return load_factor(facts) > 1.2 && waited && !json_is_true(kv_facts_at(facts, "kvsim/stalled")) &&
+	       !json_is_true(kv_facts_at(facts, "kvsim/partial"));
 }
 
 static void add_overload(const json_t *facts, json_t *finding)
 {
-	double arrived = kv_facts_number(facts, "kvsim/last_arrival_s");
-	double ended = kv_facts_number(facts, "kvsim/simulated_s");
+	const char *under = is_held_back(facts) ? " under this cap" : "";
 	char arrivals[32], serving[32];
 
-	if (kv_explain_is_overloaded(facts))
+	if (!kv_explain_is_overloaded(facts))
+		return;
+	if (lost_to_load(facts) > 0)
+		kv_finding_extend_verdict(finding,
+		                          "Overloaded: %.3g requests a second came in and %.3g were served, so the load "
+		                          "is about %.1f times what this deployment serves%s.",
+		                          offered_rate(facts), served_rate(facts), load_factor(facts), under);
+	else
 		kv_finding_extend_verdict(finding,
 		                          "Overloaded: %s of arrivals took %s to serve, so the load is about %.1f "
 		                          "times what this deployment serves%s.",
-		                          kv_duration_text(arrivals, 1000 * arrived),
-		                          kv_duration_text(serving, 1000 * ended), ended / arrived,
-		                          is_held_back(facts) ? " under this cap" : "");
+		                          kv_duration_text(arrivals, 1000 * measured_s(facts, "kvsim/last_arrival_s")),
+		                          kv_duration_text(serving, 1000 * measured_s(facts, "kvsim/simulated_s")),
+		                          load_factor(facts), under);
 }
 
 static void add_queue(const json_t *facts, json_t *finding)

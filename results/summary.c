@@ -240,8 +240,8 @@ void kv_summary_request(struct kv_summary *summary, const struct kv_request_reco
 	if (record->arrival < summary->options->warmup)
 		return;
 	summary->requests++;
-	if (record->arrival > summary->last_arrival)
-		summary->last_arrival = record->arrival;
+	if (record->arrival - sending->wait > summary->last_arrival)
+		summary->last_arrival = record->arrival - sending->wait;
 	summary->status[record->status]++;
 	summary->reason[record->reason]++;
 	summary->recomputed_tokens += record->recomputed_tokens;

@@ -73,7 +73,7 @@ struct kv_summary {
 	kv_integral length_ns, doubled_held_ns; /* and times twice what they held, prompts at once and outputs evenly */
 	uint64_t good;
 	uint64_t recomputed_tokens;
-	kv_time last_arrival;
+	kv_time last_arrival;                /* of a first sending */
 	uint64_t miss_tokens[KV_MISS_REASONS];
 	struct kv_distribution metric[KV_METRICS];
 

@@ -59,6 +59,27 @@ START_TEST(an_overloaded_run_says_how_many_times_the_capacity)
 }
 END_TEST
 
+/* 930 of 1,000 got none: 1,000 in 100 s are 10 a second, 70 in 120 s 0.583, which is 17.1 times less. Two that are too long
+ * are no load. */
+START_TEST(requests_without_an_answer_are_load_too)
+{
+	json_object_set_new(facts, "completed", json_integer(70));
+	set_fact("simulated_s", json_real(120));
+	set_fact("unanswered", json_pack("{si si s{si si si}}", "requests", 932, "of", 1002, "reasons", "queue_full", 130,
+	                                 "deadline", 800, "too_long", 2));
+	CHECK_HOLDS(kv_facts_text(finding(1), "verdict"),
+	            "10 requests a second came in and 0.583 were served, so the load is about 17.1 times");
+}
+END_TEST
+
+/* 20 s of warm-up: 80 s of arrivals took 930 s, 11.6 times as long. */
+START_TEST(the_warm_up_is_no_time_of_arrivals)
+{
+	set_fact("warmup_s", json_real(20));
+	CHECK_HOLDS(kv_facts_text(finding(0), "verdict"), "80 s of arrivals took 16 min to serve, so the load is about 11.6 times");
+}
+END_TEST
+
 START_TEST(a_long_last_request_is_no_overload)
 {
 	set_fact("queue_waits_for", json_pack("{s f s f}", "blocks", 0.2, "token_budget", 0.1));
@@ -222,6 +243,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, an_overloaded_run_says_how_many_times_the_capacity);
+	tcase_add_test(tc, requests_without_an_answer_are_load_too);
+	tcase_add_test(tc, the_warm_up_is_no_time_of_arrivals);
 	tcase_add_test(tc, a_long_last_request_is_no_overload);
 	tcase_add_test(tc, settings_stand_where_they_are_named);
 	tcase_add_test(tc, larger_steps_are_not_more_compute);

@@ -609,7 +609,7 @@ START_TEST(sendings_and_requests_that_failed_for_good_are_counted_apart)
 		{"kvsim/unanswered/requests", 3}, {"kvsim/unanswered/of", 5}, {"kvsim/unanswered/share", 0.6},
 		{"kvsim/unanswered/reasons/queue_full", 1}, {"kvsim/unanswered/reasons/too_long", 1},
 		{"kvsim/unanswered/reasons/after_refusal", 1}, {"kvsim/unanswered/longest_too_long_tokens", 99},
-		{"kvsim/after_refusal", 1}
+		{"kvsim/after_refusal", 1}, {"kvsim/last_arrival_s", 0.006}
 	};
 	struct kv_request_record last = r0;
 
@@ -628,6 +628,7 @@ START_TEST(sendings_and_requests_that_failed_for_good_are_counted_apart)
 		record(&sending);
 	}
 	last.index = 2;
+	last.arrival = last.sent = 9 * MS;
 	record(&last);
 	finish_results(30 * MS);
 	info.after_refusal = 0;
