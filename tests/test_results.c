@@ -628,7 +628,7 @@ START_TEST(sendings_and_requests_that_failed_for_good_are_counted_apart)
 		record(&sending);
 	}
 	last.index = 2;
-	last.arrival = last.sent = 9 * MS;
+	last.arrival = last.sent = last.queued = last.admitted = 9 * MS;
 	record(&last);
 	finish_results(30 * MS);
 	info.after_refusal = 0;
