@@ -42,25 +42,30 @@ static double bound_share(const json_t *facts, enum resource resource)
 	return 100 * kv_facts_number(facts, path);
 }
 
+/* In percent of the time. */
+static const double negligible_wait = 1;
+
 /* The one the queue waited for most of the time; RESOURCES if the queue was all but always empty. */
 static enum resource binding_resource(const json_t *facts)
 {
-	const double negligible = 1;
 	enum resource most = BLOCKS;
 
 	for (int i = 1; i < RESOURCES; i++)
 		if (bound_share(facts, i) > bound_share(facts, most))
 			most = i;
-	return bound_share(facts, most) < negligible ? RESOURCES : most;
+	return bound_share(facts, most) < negligible_wait ? RESOURCES : most;
 }
 
-/* Another one that counts as well: waited for at least half as long. RESOURCES if there is none. */
+/* Another one that counts as well: waited for at least half as long, or for a good part of the time. RESOURCES if there
+ * is none. */
 static enum resource second_resource(const json_t *facts, enum resource first)
 {
+	const double good_part = 10;
 	enum resource most = RESOURCES;
 
 	for (int i = 0; i < RESOURCES && first != RESOURCES; i++)
-		if (i != (int)first && 2 * bound_share(facts, i) >= bound_share(facts, first) &&
+		if (i != (int)first &&
+		    (2 * bound_share(facts, i) >= bound_share(facts, first) || bound_share(facts, i) >= good_part) &&
 		    (most == RESOURCES || bound_share(facts, i) > bound_share(facts, most)))
 			most = i;
 	return most;
@@ -374,6 +379,19 @@ static void advise_blocks(const json_t *facts, json_t *finding)
 	                           "not count it; it does not end it.");
 }
 
+/* What more KV cache would do for a queue that waited for something else most of the time: whatever part of it was for
+ * blocks gets shorter. */
+static void advise_cache_for_others(const json_t *facts, json_t *finding, const char *wait)
+{
+	if (bound_share(facts, BLOCKS) >= negligible_wait)
+		kv_finding_advice(finding,
+		                  "More KV cache shortens the waits for blocks, during %.1f %% of the time, not those for "
+		                  "%s.",
+		                  bound_share(facts, BLOCKS), wait);
+	else
+		kv_finding_advice(finding, "Waits for %s do not get shorter with more KV cache.", wait);
+}
+
 /* A queue for compute gets shorter with the cache only where hits save computing. */
 static void advise_cache_for_compute(const json_t *facts, json_t *finding)
 {
@@ -387,7 +405,7 @@ static void advise_cache_for_compute(const json_t *facts, json_t *finding)
 		                  "them, the next question says.",
 		                  evicted);
 	else
-		kv_finding_advice(finding, "Waits for compute do not get shorter with more KV cache.");
+		advise_cache_for_others(facts, finding, "compute");
 }
 
 /* Nobody waited in the queue. */
@@ -426,7 +444,7 @@ static void advise(const json_t *facts, json_t *finding, enum resource resource)
 		                  kv_setting_text(value, facts, "max_num_seqs"),
 		                  100 - kv_percent_of(kv_facts_number(facts, "kvsim/mean_pinned_blocks"),
 		                                      kv_facts_number(facts, "kvsim/usable_blocks")));
-		kv_finding_advice(finding, "Waits for slots do not get shorter with more KV cache.");
+		advise_cache_for_others(facts, finding, "slots");
 	} else if (resource == BUDGET) {
 		kv_finding_advice(finding, "More compute: more or faster GPUs.");
 		kv_finding_advice(finding,

@@ -94,6 +94,30 @@ START_TEST(settings_stand_where_they_are_named)
 }
 END_TEST
 
+/* Compute during 60 % of the time, blocks during the share below. */
+START_TEST(more_cache_is_no_use_only_where_nothing_waited_for_blocks)
+{
+	static const struct {
+		double blocks;
+		const char *verdict, *advice;
+	} cases[] = {
+		{0.2, "Two things: the queue waited for compute", "waits for blocks, during 20.0 % of the time, not those for compute"},
+		{0.05, "The queue waited for compute", "waits for blocks, during 5.0 % of the time, not those for compute"},
+		{0.005, "The queue waited for compute", "Waits for compute do not get shorter with more KV cache."}
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const json_t *change;
+
+		set_fact("queue_waits_for", json_pack("{s f s f}", "blocks", cases[i].blocks, "token_budget", 0.6));
+		CHECK_HOLDS(kv_facts_text(finding(0), "verdict"), cases[i].verdict);
+		change = kv_facts_at(finding(0), "change");
+		ck_assert_msg(lines_with(change, cases[i].advice) == 1, "case %zu: %s", i, json_dumps(change, 0));
+		ck_assert_int_eq(lines_with(change, "do not get shorter"), i == 2);
+	}
+}
+END_TEST
+
 START_TEST(larger_steps_are_not_more_compute)
 {
 	const json_t *change = kv_facts_at(finding(0), "change");
@@ -247,6 +271,7 @@ int main(void)
 	tcase_add_test(tc, the_warm_up_is_no_time_of_arrivals);
 	tcase_add_test(tc, a_long_last_request_is_no_overload);
 	tcase_add_test(tc, settings_stand_where_they_are_named);
+	tcase_add_test(tc, more_cache_is_no_use_only_where_nothing_waited_for_blocks);
 	tcase_add_test(tc, larger_steps_are_not_more_compute);
 	tcase_add_test(tc, the_heaviest_class_by_request_is_named_beside_the_largest);
 	tcase_add_test(tc, different_takers_of_two_things_have_a_line_each);
