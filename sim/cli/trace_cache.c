@@ -242,15 +242,28 @@ static void print_rows(struct kv_output *out, const struct arguments *a, const s
 	}
 }
 
-static void print_form(struct kv_output *out, const struct arguments *a, uint64_t blocks, uint32_t different)
+/* As cut, or as the trace's ids have them: the largest, should they differ. */
+static uint32_t block_tokens(const struct prompts *prompts)
 {
+	uint32_t tokens = 0;
+
+	for (size_t i = 0; i < prompts->blocks.prompts; i++)
+		tokens = (uint32_t)kv_max(tokens, prompts->blocks.prompt[i].block_tokens);
+	return tokens;
+}
+
+static void print_form(struct kv_output *out, const struct arguments *a, uint64_t blocks, const struct prompts *prompts)
+{
+	uint32_t different = prompts->blocks.nodes;
+
 	if (a->page > 0) {
 		kv_trace_file_print_text(out, unit_of(a), "%" PRIu64 " of %" PRIu32 " token%s", blocks, a->page,
 		                         a->page == 1 ? "" : "s");
 		kv_trace_file_print_text(out, "Unit of eviction", "leaf of a radix tree, as a whole");
 		return;
 	}
-	kv_trace_file_print_text(out, unit_of(a), "%" PRIu64 ", %" PRIu32 " different", blocks, different);
+	kv_trace_file_print_text(out, unit_of(a), "%" PRIu64 " of %s%" PRIu32 " tokens, %" PRIu32 " different", blocks,
+	                         a->anywhere ? "at most " : "", block_tokens(prompts), different);
 	if (a->anywhere) {
 		kv_trace_file_print_text(out, "Equal pieces",
 		                         "count as hit wherever they stand, which no engine reaches");
@@ -263,13 +276,16 @@ static void print_form(struct kv_output *out, const struct arguments *a, uint64_
 	kv_trace_file_print_text(out, "Unit of eviction", "%s", units[a->unit]);
 }
 
-static json_t *form_json(const struct arguments *a, uint32_t different)
+static json_t *form_json(const struct arguments *a, const struct prompts *prompts)
 {
+	json_int_t different = prompts->blocks.nodes, tokens = block_tokens(prompts);
+
 	if (a->page > 0)
 		return json_pack("{ss sI}", "prefix", "radix", "page", (json_int_t)a->page);
 	if (a->anywhere)
-		return json_pack("{ss sI}", "prefix", "position-independent", "unique_blocks", (json_int_t)different);
-	return json_pack("{ss sI}", "unit", units[a->unit], "unique_blocks", (json_int_t)different);
+		return json_pack("{ss sI sI}", "prefix", "position-independent", "block_size", tokens, "unique_blocks",
+		                 different);
+	return json_pack("{ss sI sI}", "unit", units[a->unit], "block_size", tokens, "unique_blocks", different);
 }
 
 static void print_text(struct kv_output *out, const struct arguments *a, struct kv_trace *file,
@@ -282,7 +298,7 @@ static void print_text(struct kv_output *out, const struct arguments *a, struct 
 	kv_trace_file_print_count(out, "Prompts", whole->prompts);
 	kv_trace_file_print_text(out, "Prompt tokens", "%" PRIu64 " (%" PRIu64 " in the second half)", whole->tokens,
 	                         rows[0].result.second_half.tokens);
-	print_form(out, a, whole->blocks, prompts->blocks.nodes);
+	print_form(out, a, whole->blocks, prompts);
 	if (!kv_trace_has_prefix_identity(file))
 		kv_output_text(out, "The trace does not say what prompts share: nothing can be hit.\n");
 	print_rows(out, a, rows, count);
@@ -317,7 +333,7 @@ static void print_json(struct kv_output *out, const struct arguments *a, struct 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(runs, row_json(a, &rows[i], prompts->blocks.nodes));
 	answer = json_pack("{ss ss}", "file", a->file.path, "format", kv_trace_format(file)->name);
-	form = form_json(a, prompts->blocks.nodes);
+	form = form_json(a, prompts);
 	json_object_update(answer, form);
 	json_decref(form);
 	json_object_set_new(answer, "prefix_identity", json_boolean(kv_trace_has_prefix_identity(file)));

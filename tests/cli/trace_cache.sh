@@ -8,7 +8,7 @@ File                    four.csv
 Format                  kvsim (the native trace: CSV with a header, or JSON lines)
 Prompts                 4
 Prompt tokens           100 (52 in the second half)
-Blocks                  6, 3 different
+Blocks                  6 of 16 tokens, 3 different
 Unit of eviction        block
 
                                        whole trace:                                           second half:                       
@@ -43,6 +43,7 @@ expect 'JSON' 0 <<END
   "file": "four.csv",
   "format": "kvsim",
   "unit": "leaf",
+  "block_size": 32,
   "unique_blocks": 1,
   "prefix_identity": true,
   "runs": [
@@ -112,7 +113,7 @@ File                    swapped.csv
 Format                  kvsim (the native trace: CSV with a header, or JSON lines)
 Prompts                 2
 Prompt tokens           104 (52 in the second half)
-Pieces                  8, 4 different
+Pieces                  8 of at most 16 tokens, 4 different
 Equal pieces            count as hit wherever they stand, which no engine reaches
 Upper bound             in pools of 4 pieces or more, which hold all; in smaller ones what this eviction keeps, and no bound
 
