@@ -230,6 +230,18 @@ static enum kv_state_caching state_caching(const struct kv_scenario *scenario)
 	                                                                                 KV_STATE_SINGLE;
 }
 
+/* Without expert parallelism vLLM cuts routed experts over the ranks of all replicas (FusedMoEParallelConfig); the
+ * other engines hold them whole in each replica. */
+void kv_size_spread_experts(const struct kv_size_arguments *arguments, struct kv_budget_question *b, uint32_t replicas)
+{
+	uint32_t ranks = b->layout.tensor_parallel * replicas;
+
+	if (arguments->expert_parallel)
+		b->expert_ranks = ranks;
+	if (b->rule.engine == KV_SIZING_VLLM)
+		b->expert_slices = ranks;
+}
+
 static int fill_question(struct kv_size_report *report, struct kv_error *err)
 {
 	const struct kv_size_arguments *a = &report->arguments;
@@ -250,8 +262,7 @@ static int fill_question(struct kv_size_report *report, struct kv_error *err)
 	b->layout.mtp = a->speculative_tokens > 0 && report->draft == NULL;
 	b->layout.speculative_tokens = (uint32_t)a->speculative_tokens;
 	b->layout.state_caching = state_caching(&report->scenario);
-	if (a->expert_parallel)
-		b->expert_ranks = b->layout.tensor_parallel * (uint32_t)a->data_parallel;
+	kv_size_spread_experts(a, b, (uint32_t)a->data_parallel);
 	report->question.max_model_len = report->scenario.engine.max_model_len;
 	report->question.concurrent_batches = a->async_scheduling ? 2 : 1;
 	if (b->layout.mtp && !report->deployment.model->mtp_layers)

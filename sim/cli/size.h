@@ -31,8 +31,8 @@ struct kv_size_arguments {
 /* Lengths of a trace's requests, and how many such requests the pool holds. Bounds: allocation, sharing and growth move
  * them. */
 struct kv_size_trace {
-	uint64_t requests, too_long;     /* too_long: cut at max_model_len */
-	double mean_tokens;
+	uint64_t requests, too_long;     /* too_long: of them longer than max_model_len, and refused */
+	double mean_tokens;              /* of all requests; likewise the percentiles */
 	double held;                     /* by the usable memory of a replica, at the trace's own mix */
 	double percentile[3], tokens[3]; /* 50, 90, 99 */
 	double held_if_all[3];           /* if all had that length */
@@ -91,6 +91,9 @@ int kv_size_read_drafter(struct kv_size_report *report, struct kv_error *err);
 
 /* Do known errors of what is assumed move the number of blocks? */
 bool kv_size_report_is_vague(const struct kv_size_report *report);
+
+/* Ranks that routed experts are spread over with so many replicas. */
+void kv_size_spread_experts(const struct kv_size_arguments *arguments, struct kv_budget_question *b, uint32_t replicas);
 
 /* --length, or max_model_len without it. */
 uint64_t kv_size_report_length(const struct kv_size_report *report);

@@ -145,8 +145,7 @@ static void vary_shape(struct variants *v)
 				continue;
 			q.budget.layout.tensor_parallel = tp;
 			q.budget.pipeline_parallel = pp;
-			if (v->report->arguments.expert_parallel)
-				q.budget.expert_ranks = tp * dp;
+			kv_size_spread_experts(&v->report->arguments, &q.budget, dp);
 			add(v, &q, dp, tp == b->layout.tensor_parallel && pp == b->pipeline_parallel,
 			    "-tp %u -pp %u -dp %u", tp, pp, dp);
 		}

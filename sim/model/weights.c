@@ -345,7 +345,8 @@ static void add_experts(struct tally *t, const struct kv_layer *layer)
 	const struct kv_model *m = t->model;
 	uint64_t spread = t->options->expert_ranks, held = kv_ceil_div(m->experts, spread);
 	uint64_t inputs = m->ffn_matrices - 1, width = layer->ffn_size, hidden = m->hidden;
-	uint64_t rank_width = spread > 1 ? width : kv_ceil_div(width, t->tp), rank_hidden = hidden;
+	uint64_t slices = t->options->expert_slices ? t->options->expert_slices : t->tp;
+	uint64_t rank_width = spread > 1 ? width : kv_ceil_div(width, slices), rank_hidden = hidden;
 	uint64_t before = t->weights->parameters;
 
 	if (t->options->pad_experts && m->quantization.format.dtype == KV_DTYPE_MXFP4) {

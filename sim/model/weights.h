@@ -26,6 +26,7 @@ const char *kv_weight_part_name(enum kv_weight_part part);
 struct kv_weight_options {
 	uint32_t tensor_parallel;
 	uint32_t expert_ranks;   /* ranks that divide the experts among them; 1 = every rank holds a slice of each expert */
+	uint32_t expert_slices;  /* into which each expert's inner width is cut then; 0 = tensor_parallel */
 	bool mtp;                /* load the multi-token prediction layers too */
 	bool pad_experts;        /* vLLM's mxfp4 kernels before Blackwell pad inner width to 128 and hidden to 256 */
 	uint32_t first_layer, layer_count;  /* the pipeline stage; count 0 = all layers */

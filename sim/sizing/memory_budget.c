@@ -250,7 +250,7 @@ static int draw_stage(const struct kv_budget_question *q, uint32_t stage, struct
 {
 	struct kv_layout_options layout = q->layout;
 	struct kv_weight_options weights = {.tensor_parallel = layout.tensor_parallel, .expert_ranks = q->expert_ranks,
-	                                    .mtp = layout.mtp, .pad_experts = q->rule.engine == KV_SIZING_VLLM};
+	                                    .expert_slices = q->expert_slices, .mtp = layout.mtp, .pad_experts = q->rule.engine == KV_SIZING_VLLM};
 
 	*budget = (struct kv_budget){.stage = stage};
 	layout.whole_context |= kv_sizing_has_whole_contexts(&q->rule);

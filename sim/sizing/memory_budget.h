@@ -57,7 +57,7 @@ struct kv_budget_question {
 	struct kv_sizing_rule rule;
 	struct kv_layout_options layout;  /* block size, tensor parallel, cache format, ...; its stage is ignored */
 	uint32_t pipeline_parallel;
-	uint32_t expert_ranks;            /* as in kv_weight_options */
+	uint32_t expert_ranks, expert_slices;  /* as in kv_weight_options */
 	enum kv_draft_method drafter;     /* of layout.draft, if there is one */
 	uint64_t max_num_batched_tokens, max_num_seqs;
 	uint32_t states_per_request;      /* SGLang: slots of recurrent state that one takes; 0 = 1 */

@@ -139,15 +139,24 @@ static void try_seqs(struct search *s)
 			return;
 }
 
+/* Twice the ranks: are routed experts spread over them? */
+static bool double_expert_ranks(struct kv_budget_question *b)
+{
+	bool spread = b->expert_ranks > 1;
+
+	b->expert_ranks *= spread ? 2 : 1;
+	b->expert_slices *= 2;
+	return b->model->experts > 0 && (spread || b->expert_slices > 0);
+}
+
 static void try_tensor_parallel(struct search *s)
 {
 	struct kv_size_question q = *s->question;
 	uint32_t *tp = &q.budget.layout.tensor_parallel;
-	bool spread = q.budget.expert_ranks > 1;
 
 	note_attempt(s, "--tensor-parallel-size to 16");
 	while ((*tp *= 2) <= RANKS_MAX) {
-		q.budget.expert_ranks *= spread ? 2 : 1;
+		double_expert_ranks(&q.budget);
 		if (try_change(s, &q, s->goal->replicas, "", "--tensor-parallel-size %u", *tp))
 			return;
 	}
@@ -168,15 +177,14 @@ static void try_pipeline_parallel(struct search *s)
 static void try_data_parallel(struct search *s, const struct kv_size_answer *now)
 {
 	struct kv_size_question q = *s->question;
-	bool spread = q.budget.expert_ranks > 1;
+	uint64_t replicas = s->goal->replicas;
 
 	if (s->goal->sequences == 0)
 		return;
 	note_attempt(s, "--data-parallel-size to 16");
-	if (!now->starts && !spread)
-		return;
-	for (uint64_t replicas = s->goal->replicas * 2; replicas <= REPLICAS_MAX; replicas *= 2) {
-		q.budget.expert_ranks *= spread ? 2 : 1;
+	while ((replicas *= 2) <= REPLICAS_MAX) {
+		if (!double_expert_ranks(&q.budget) && !now->starts)
+			return;
 		if (try_change(s, &q, replicas, "", "--data-parallel-size %" PRIu64, replicas))
 			return;
 	}

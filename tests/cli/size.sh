@@ -260,6 +260,19 @@ run size --model sparse.json --gpu-memory 8GiB --kv-cache-dtype fp8 --explain
 expect_line 'the rows of the sparse layout too' 0 '4 layers x (656 row + 132 indexer) bytes x 1 positions'
 expect_line 'with bytes of a token' 0 'KV bytes a token and rank          3152 kept until the request ends'
 
+# 61,064,245,248 bytes in all, of them 48 layers x 128 experts x 3 x 2048 x 768 x 2 = 57,982,058,496 of routed experts: vLLM
+# leaves a quarter of these to each of four replicas, with expert parallelism or without; SGLang leaves all.
+run size --model qwen3-30b-a3b --hardware h100-sxm -dp 4
+expect_line 'routed experts are cut over replicas' 0 'weights                                -17577701376'
+run size --model qwen3-30b-a3b --hardware h100-sxm -dp 4 --enable-expert-parallel
+expect_line 'or spread whole' 0 'weights                                -17577701376'
+run size --model qwen3-30b-a3b --hardware h100-sxm -dp 4 --engine sglang-2026-07
+expect_line 'not by SGLang' 0 'weights                                -61064245248'
+run size --model qwen3-30b-a3b --gpu-memory 60GiB --sequences 1
+expect_line 'so that replicas let it start' 0 '--data-parallel-size 2'
+run size --model llama-3.1-8b --gpu-memory 14GiB --sequences 1
+report "$(! grep -q -e '--data-parallel-size 2 ' "$scratch/out"; echo $?)" 'which they do not for dense weights'
+
 run size --model llama-3.1-8b --gpu-memory 0
 expect_line 'no memory at all' 64 '--gpu-memory: 0 is out of range'
 finish

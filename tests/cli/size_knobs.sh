@@ -52,7 +52,7 @@ knob reserve-bytes "$plain" '--reserve-bytes 9GiB'
 knob headroom-bytes "$plain" '--headroom-bytes 9GiB'
 knob sequences "$plain" '--sequences 5'
 knob length "$plain" '--length 1000'
-knob enable-expert-parallel '--model qwen3-30b-a3b --gpu-memory 80GiB -tp 1 -dp 4' '--enable-expert-parallel'
+knob enable-expert-parallel '--model qwen3-30b-a3b --gpu-memory 80GiB -tp 1 -dp 4 --engine sglang-2026-07' '--enable-expert-parallel'
 knob num-speculative-tokens '--model deepseek-v3 --gpu-memory 180GiB -tp 8' '--num-speculative-tokens 1'
 knob speculative-config "$plain" "--speculative-config $draft"
 knob async-scheduling '--model gemma-3-27b --gpu-memory 80GiB' '--async-scheduling'
