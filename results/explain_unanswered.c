@@ -62,6 +62,7 @@ json_t *kv_explain_unanswered(const json_t *facts)
 	double lost = kv_facts_number(facts, "kvsim/unanswered/requests");
 	double all = kv_facts_number(facts, "kvsim/unanswered/of");
 	double finished = kv_facts_number(facts, "completed");
+	double cut = kv_facts_number(facts, "kvsim/reasons/cut");
 	double sent_again = kv_facts_number(facts, "kvsim/sent_again");
 	json_t *finding;
 
@@ -77,6 +78,10 @@ json_t *kv_explain_unanswered(const json_t *facts)
 	if (sent_again > 0)
 		kv_finding_evidence(finding,
 		                    "%.0f sendings failed in all; after %.0f of them the client sent the request again.",
-		                    kv_facts_number(facts, "failed"), sent_again);
+		                    kv_facts_number(facts, "failed") - cut, sent_again);
+	if (cut > 0)
+		kv_finding_evidence(finding,
+		                    "%.0f more had no answer yet when the run ended: they are neither failed nor finished.",
+		                    cut);
 	return finding;
 }

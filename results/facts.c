@@ -207,7 +207,7 @@ static void set_fates(json_t *object, const struct kv_summary *summary, const st
 	set_count(object, "arrived", summary->requests);
 	set_count(object, "finished", summary->status[KV_FINISHED]);
 	set_count(object, "refused", summary->status[KV_REFUSED]);
-	set_count(object, "sent_again", info->sent_again);
+	set_count(object, "sent_again", kv_summary_sent_again(summary));
 	set_count(object, "failed_for_good", kv_summary_failed_for_good(summary));
 	set_count(object, "dropped", summary->status[KV_DROPPED]);
 	set_count(object, "unfinished", summary->status[KV_UNFINISHED]);

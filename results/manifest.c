@@ -27,13 +27,13 @@ static json_t *counts_value(const struct kv_count_line *lines, size_t count)
 	return counts;
 }
 
-static json_t *trace_value(const struct kv_run_info *info)
+static json_t *trace_value(const struct kv_run_info *info, uint64_t sent_again)
 {
 	return json_pack("{so ss? so sb ss? so sI}", "file", kv_json_text(info->trace), "format", info->trace_format,
 	                 "xxh128", fingerprint_value(info->fingerprint), "has_prefixes", info->trace_has_prefixes,
 	                 "arrivals", info->arrivals, "skipped_rows",
 	                 counts_value(info->skipped_rows, info->skipped_rows_count), "sent_again",
-	                 (json_int_t)info->sent_again);
+	                 (json_int_t)sent_again);
 }
 
 static json_t *initial_cache_value(const struct kv_run_info *info, const struct kv_run_outcome *outcome)
@@ -79,8 +79,9 @@ static json_t *texts_value(const char *const *texts, size_t count)
 	return array;
 }
 
-json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_run_outcome *outcome)
+json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_summary *summary)
 {
+	const struct kv_run_outcome *outcome = &summary->outcome;
 	char date[KV_QUANTITY_MAX];
 	json_t *manifest = json_pack(
 		"{ss ss so sb sI ss so so ss? ss?}", "generator", "kvsim", "version", PACKAGE_VERSION, "command",
@@ -91,7 +92,7 @@ json_t *kv_manifest_build(const struct kv_run_info *info, const struct kv_run_ou
 
 	json_object_set_new(manifest, "policies", policies_value(info));
 	json_object_set_new(manifest, "pool", pool_value(info));
-	json_object_set_new(manifest, "trace", trace_value(info));
+	json_object_set_new(manifest, "trace", trace_value(info, kv_summary_sent_again(summary)));
 	json_object_set_new(manifest, "initial_cache", initial_cache_value(info, outcome));
 	json_object_set(manifest, "scenario", info->scenario != NULL ? info->scenario : json_null());
 	json_object_set_new(manifest, "latency_source", kv_json_text(info->latency_source));

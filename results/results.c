@@ -433,7 +433,7 @@ int kv_results_finish(struct kv_results *results, const struct kv_run_outcome *o
 	end_run(results, outcome);
 	facts = kv_facts_build(&results->summary, results->reports ? &results->insight : NULL, results->info);
 	kv_explain_add(facts);
-	manifest = kv_manifest_build(results->info, outcome);
+	manifest = kv_manifest_build(results->info, &results->summary);
 	failed = finish(results, facts, manifest, err);
 	json_decref(facts);
 	json_decref(manifest);

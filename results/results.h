@@ -117,7 +117,6 @@ struct kv_run_info {
 	size_t skipped_rows_count;
 	const char *arrivals;        /* a sentence: whether requests wait for others, or come at their times */
 	uint64_t after_refusal;      /* of the skipped rows: never sent, as the request that they follow had failed */
-	uint64_t sent_again;         /* how often requests were, that had been turned away (--retries) */
 	const char *warm_trace;      /* file replayed before time zero, as named; NULL = the cache starts cold */
 	const char *warm_format;
 	uint64_t warm_fingerprint[2];

@@ -271,7 +271,8 @@ uint64_t kv_summary_sent_again(const struct kv_summary *summary)
 
 uint64_t kv_summary_failed_for_good(const struct kv_summary *summary)
 {
-	return summary->requests - summary->status[KV_FINISHED] - kv_summary_sent_again(summary);
+	return summary->requests - summary->status[KV_FINISHED] - kv_summary_sent_again(summary) -
+	       kv_summary_failed(summary, KV_REASON_CUT);
 }
 
 static void forget_stats(const struct kv_results_options *options, struct kv_metric_stats *stats)

@@ -111,7 +111,7 @@ void kv_summary_finish(struct kv_summary *summary, const struct kv_run_outcome *
 uint64_t kv_summary_failed(const struct kv_summary *summary, enum kv_reason reason);
 /* All sendings that another one followed: num_prompts less these is how many requests users had. */
 uint64_t kv_summary_sent_again(const struct kv_summary *summary);
-/* Requests that did not finish with any of their sendings. */
+/* Requests that did not finish with any of their sendings, nor were under way when the run ended. */
 uint64_t kv_summary_failed_for_good(const struct kv_summary *summary);
 /* Requests may wait before they are sent. */
 static inline bool kv_waits_to_send(const struct kv_results_options *options)

@@ -266,11 +266,11 @@ static void write_cache(struct kv_output *out, const struct kv_summary *summary,
 	write_count(out, "Engine steps:", counters->steps);
 }
 
-static void write_fates(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
+static void write_fates(struct kv_output *out, const struct kv_summary *summary)
 {
 	write_count(out, "Requests refused:", summary->status[KV_REFUSED]);
-	if (info->sent_again > 0) {
-		write_count(out, "Sent again after refusals:", info->sent_again);
+	if (kv_summary_sent_again(summary) > 0) {
+		write_count(out, "Sent again after refusals:", kv_summary_sent_again(summary));
 		write_count(out, "Requests that failed for good:", kv_summary_failed_for_good(summary));
 	}
 	write_count(out, "Requests dropped:", summary->status[KV_DROPPED]);
@@ -371,7 +371,7 @@ void kv_summary_write_text(const struct kv_summary *summary, const struct kv_run
 	write_occupancy(out, summary, info);
 	write_concurrency(out, summary, info);
 	write_cache(out, summary, info);
-	write_fates(out, summary, info);
+	write_fates(out, summary);
 	write_ttft_parts(out, summary);
 	write_rule(out);
 	write_notices(out, summary, info);

@@ -636,6 +636,45 @@ START_TEST(sendings_and_requests_that_failed_for_good_are_counted_apart)
 }
 END_TEST
 
+/* Request 2 is turned away at 1, 2 and 5 ms and finishes when sent at 9 ms; 3 comes at 6 ms and is cut by the end. After 4 ms:
+ * three sendings, one of them followed by another, so two requests; none has failed. */
+START_TEST(sendings_before_the_warm_up_and_cut_requests_are_no_failures)
+{
+	static const struct {
+		uint64_t index;
+		kv_time arrival;
+		enum kv_status status;
+		enum kv_reason reason;
+	} sendings[] = {
+		{2, 1 * MS, KV_REFUSED, KV_REASON_QUEUE_FULL}, {2, 2 * MS, KV_REFUSED, KV_REASON_QUEUE_FULL},
+		{2, 5 * MS, KV_REFUSED, KV_REASON_QUEUE_FULL}, {3, 6 * MS, KV_UNFINISHED, KV_REASON_CUT}
+	};
+	static const struct expected expected[] = {
+		{"kvsim/arrived", 3}, {"kvsim/sent_again", 1}, {"kvsim/unanswered/of", 2}, {"kvsim/unanswered/requests", 0},
+		{"kvsim/failed_for_good", 0}, {"kvsim/unfinished", 1}
+	};
+	struct kv_request_record last = r0;
+
+	options.retries = 3;
+	options.warmup = 4 * MS;
+	open_results();
+	for (size_t i = 0; i < sizeof sendings / sizeof sendings[0]; i++) {
+		struct kv_request_record sending = {
+			.index = sendings[i].index, .tenant = "", .status = sendings[i].status, .reason = sendings[i].reason,
+			.arrival = sendings[i].arrival, .sent = sendings[i].arrival, .queued = KV_TIME_NONE,
+			.admitted = KV_TIME_NONE, .first_token = KV_TIME_NONE, .finish = KV_TIME_NONE, .prompt_tokens = 9
+		};
+
+		record(&sending);
+	}
+	last.index = 2;
+	last.arrival = last.sent = last.queued = last.admitted = 9 * MS;
+	record(&last);
+	finish_results(30 * MS);
+	CHECK_NUMBERS(expected);
+}
+END_TEST
+
 /* r0 has waited for 7 ms before it was sent, r1 not at all: first tokens 17 and 15 ms after arrival. */
 START_TEST(under_a_cap_first_tokens_are_told_from_arrival_too)
 {
@@ -877,6 +916,7 @@ int main(void)
 	tcase_add_test(tc, a_request_without_output_has_no_first_token);
 	tcase_add_test(tc, tenants_are_told_by_what_was_looked_up_and_computed);
 	tcase_add_test(tc, sendings_and_requests_that_failed_for_good_are_counted_apart);
+	tcase_add_test(tc, sendings_before_the_warm_up_and_cut_requests_are_no_failures);
 	tcase_add_test(tc, under_a_cap_first_tokens_are_told_from_arrival_too);
 	tcase_add_test(tc, client_side_metrics_need_a_concurrency_cap);
 	tcase_add_test(tc, save_result_writes_the_same_under_the_dated_name);

@@ -354,7 +354,6 @@ static int fill_trace_counts(struct run *run, bool partial, struct kv_error *err
 	info->skipped_rows_count = list_skipped(run->trace, run->skipped);
 	info->after_refusal = kv_trace_counts(run->trace)->left_out[KV_FAULT_ABANDONED];
 	describe_arrivals(run);
-	info->sent_again = kv_trace_counts(run->trace)->retried;
 	if (run->warm != NULL) {
 		info->warm_skipped_rows = run->warm_skipped;
 		info->warm_skipped_rows_count = list_skipped(run->warm, run->warm_skipped);
