@@ -11,7 +11,7 @@
 static const struct {
 	const char *reason, *meaning, *change;
 } misses[] = {
-	{"never_seen", "nobody had sent them before", "No cache, however large, hits what nobody has sent before."},
+	{"never_seen", "nobody had sent them before", NULL},  /* advise_never_seen */
 	{"evicted", "they had been stored and evicted", NULL},  /* advise_evicted */
 	{"expired", "their time to live had passed", "A longer time to live."},
 	{"deleted", "they had been deleted", NULL},
@@ -28,6 +28,19 @@ static const struct {
 };
 
 enum { MISSES = sizeof misses / sizeof misses[0] };
+
+/* Without prefix identity each prompt counts as unique: "never seen" is an assumption then, and no finding. */
+static bool says_what_is_shared(const json_t *facts)
+{
+	return !json_is_false(kv_facts_at(facts, "kvsim/trace_has_prefixes"));
+}
+
+static const char *meaning_of(const json_t *facts, int reason)
+{
+	if (strcmp(misses[reason].reason, "never_seen") == 0 && !says_what_is_shared(facts))
+		return "counted as unique, as the trace does not say what prompts share";
+	return misses[reason].meaning;
+}
 
 static double missed(const json_t *facts, int reason)
 {
@@ -113,11 +126,20 @@ static void add_misses(const json_t *facts, json_t *finding, double queried)
 		if (tokens == 0)
 			continue;
 		kv_finding_evidence(finding, "%s: %.0f tokens, %.1f %% of all that were looked up: %s.",
-		                    misses[i].reason, tokens, kv_percent_of(tokens, queried), misses[i].meaning);
+		                    misses[i].reason, tokens, kv_percent_of(tokens, queried), meaning_of(facts, i));
 		if (strcmp(misses[i].reason, "evicted") == 0)
 			add_evicted(facts, finding);
 	}
 	add_example(facts, finding, main_miss(facts));
+}
+
+static void advise_never_seen(const json_t *facts, json_t *finding)
+{
+	if (says_what_is_shared(facts))
+		kv_finding_advice(finding, "never_seen: No cache, however large, hits what nobody has sent before.");
+	else
+		kv_finding_advice(finding, "never_seen: Whether these would be hit cannot be told from this trace; one whose "
+		                           "format carries what prompts share (kvsim list formats) tells.");
 }
 
 /* A pool of a few times the size is something to ask for; one of dozens is not. */
@@ -156,6 +178,8 @@ static void advise_misses(const json_t *facts, json_t *finding, double queried, 
 	for (int i = 0; i < MISSES; i++)
 		if (misses[i].change != NULL && kv_percent_of(missed(facts, i), queried) >= 1)
 			kv_finding_advice(finding, "%s: %s", misses[i].reason, misses[i].change);
+	if (kv_percent_of(kv_facts_number(facts, "kvsim/miss_tokens/never_seen"), queried) >= 1)
+		advise_never_seen(facts, finding);
 	if (kv_percent_of(kv_facts_number(facts, "kvsim/miss_tokens/evicted"), queried) >= 1)
 		advise_evicted(facts, finding);
 	if (diverged > 0)
@@ -175,10 +199,9 @@ json_t *kv_explain_misses(const json_t *facts)
 	}
 	kv_finding_verdict(finding, "%.1f %% of prompt tokens were hit. %.1f %% of the missed ones: %s (%s).",
 	                   kv_percent_of(hit, queried), kv_percent_of(missed(facts, main_miss(facts)), queried - hit),
-	                   misses[main_miss(facts)].meaning, misses[main_miss(facts)].reason);
-	if (json_is_false(kv_facts_at(facts, "kvsim/trace_has_prefixes")))
-		kv_finding_evidence(finding, "The trace does not say what prompts share: every prompt counts as "
-		                             "unique, and no hits are to be expected.");
+	                   meaning_of(facts, main_miss(facts)), misses[main_miss(facts)].reason);
+	if (!says_what_is_shared(facts))
+		kv_finding_extend_verdict(finding, "What a cache would hit of them cannot be told from this trace.");
 	add_misses(facts, finding, queried);
 	advise_misses(facts, finding, queried, hit);
 	return finding;

@@ -209,6 +209,24 @@ START_TEST(no_cache_is_advised_for_what_was_never_seen)
 }
 END_TEST
 
+START_TEST(what_prompts_share_is_not_told_from_a_trace_that_does_not_say_it)
+{
+	const json_t *misses;
+
+	set_fact("queried_tokens", json_integer(1000));
+	set_fact("miss_tokens", json_pack("{si}", "never_seen", 1000));
+	set_fact("trace_has_prefixes", json_false());
+	misses = finding(1);
+	ck_assert_str_eq(kv_facts_text(misses, "verdict"),
+	                 "0.0 % of prompt tokens were hit. 100.0 % of the missed ones: counted as unique, as the trace does "
+	                 "not say what prompts share (never_seen). What a cache would hit of them cannot be told from this "
+	                 "trace.");
+	ck_assert_int_eq(lines_with(kv_facts_at(misses, "change"), "No cache, however large"), 0);
+	ck_assert_int_eq(lines_with(kv_facts_at(misses, "change"), "cannot be told from this trace"), 1);
+	ck_assert_int_eq(lines_with(kv_facts_at(misses, "evidence"), "nobody had sent"), 0);
+}
+END_TEST
+
 /* 3 of 10: two that are too long, one that follows one of them. */
 START_TEST(requests_without_an_answer_come_first)
 {
@@ -278,6 +296,7 @@ int main(void)
 	tcase_add_test(tc, evicted_content_is_told_with_the_turnover_of_the_pool);
 	tcase_add_test(tc, a_larger_pool_is_advised_only_where_it_is_in_reach);
 	tcase_add_test(tc, no_cache_is_advised_for_what_was_never_seen);
+	tcase_add_test(tc, what_prompts_share_is_not_told_from_a_trace_that_does_not_say_it);
 	tcase_add_test(tc, requests_without_an_answer_come_first);
 	tcase_add_test(tc, a_run_that_lost_all_requests_is_not_advised_to_take_more);
 	tcase_add_test(tc, a_cap_that_clients_wait_for_is_what_was_exhausted);
