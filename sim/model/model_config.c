@@ -48,6 +48,11 @@ static void read_head_dim(struct kv_model_reader *r)
 	                             r->family->defaults.head_dim, 0);
 	if (m->head_dim || r->f.failed)
 		return;
+	if (!m->known_family) {
+		kv_field_fail(&r->f, "head_dim", "is missing, and model_type \"%s\" is unknown here, so that no rule for it is known: "
+		              "add head_dim", m->family);
+		return;
+	}
 	if (!r->family->head_dim_derived || m->hidden % m->q_heads) {
 		kv_field_fail(&r->f, "head_dim", "is missing, and hidden_size / num_attention_heads (%u / %u) is not the rule of "
 		              "model_type \"%s\": add head_dim", m->hidden, m->q_heads, m->family);

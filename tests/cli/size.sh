@@ -224,6 +224,9 @@ cat >"$scratch/config.json" <<END
 END
 run size --model config.json --gpu-memory 8GiB
 expect_line 'a config without head_dim' 65 'add head_dim'
+sed 's/qwen3/zephyrix/' "$scratch/config.json" >"$scratch/zephyrix.json"
+run size --model zephyrix.json --gpu-memory 8GiB
+expect_line 'of an unknown class no rule is claimed' 65 'model_type "zephyrix" is unknown here, so that no rule for it is known: add head_dim'
 sed 's/qwen3/llama/' "$scratch/config.json" >"$scratch/llama.json"
 run size --model llama.json --gpu-memory 8GiB --max-model-len 100
 expect_line 'an assumption is told' 0 'head_dim is missing: 64 = hidden_size / num_attention_heads assumed'
