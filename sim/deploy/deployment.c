@@ -69,6 +69,32 @@ static void narrow_dtype(struct kv_deployment *d)
 	          d->model->name);
 }
 
+/* Kernels of the same format go by longer names: awq_marlin, modelopt_fp4; fp8_block is fp8 with scales of blocks. */
+static bool is_method_of(const char *asked, const char *config)
+{
+	static const char *const endings[] = { "", "_marlin", "_block", "_fp4" };
+	size_t length = strlen(config);
+
+	for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+		if (!strncmp(asked, config, length) && !strcmp(asked + length, endings[i]))
+			return true;
+	return false;
+}
+
+/* vLLM and SGLang quantise what is not, and refuse a method that is not the checkpoint's; with its own, its config counts. */
+static int quantize(struct kv_model *model, const char *asked, struct kv_error *err)
+{
+	const char *config = model->quantization.method;
+
+	if (config == NULL || model->quantization.unsized != NULL || !strcmp(asked, "none"))
+		return kv_model_quantize(model, asked, err);
+	if (is_method_of(asked, config))
+		return 0;
+	return kv_fail(err, KV_EXIT_USAGE,
+	               "%s is not the method of %s, whose quantization_config says %s, and engines refuse another: leave it "
+	               "out, or give none for weights that are not quantised", asked, model->name, config);
+}
+
 static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, struct kv_error *err)
 {
 	enum kv_dtype dtype;
@@ -83,7 +109,7 @@ static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, str
 	} else {
 		narrow_dtype(d);
 	}
-	if (s->engine.quantization != NULL && kv_model_quantize(d->model, s->engine.quantization, err))
+	if (s->engine.quantization != NULL && quantize(d->model, s->engine.quantization, err))
 		return kv_scenario_fail_in(s, "engine.quantization", err);
 	if (kv_model_check_tp(d->model, (uint32_t)s->engine.tensor_parallel_size, err))
 		return kv_scenario_fail_in(s, "engine.tensor_parallel_size", err);

@@ -276,6 +276,24 @@ expect_line 'so that replicas let it start' 0 '--data-parallel-size 2'
 run size --model llama-3.1-8b --gpu-memory 14GiB --sequences 1
 report "$(! grep -q -e '--data-parallel-size 2 ' "$scratch/out"; echo $?)" 'which they do not for dense weights'
 
+# vLLM: the quantization argument has to match the config's method; awq_marlin runs awq checkpoints.
+cat >"$scratch/awq.json" <<END
+{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
+ "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 1000, "torch_dtype": "float16",
+ "tie_word_embeddings": false, "max_position_embeddings": 4096,
+ "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": true}}
+END
+run size --model awq.json --gpu-memory 8GiB
+cp "$scratch/out" "$scratch/plain"
+for method in awq awq_marlin; do
+	run size --model awq.json --gpu-memory 8GiB --quantization "$method"
+	report "$(cmp -s "$scratch/out" "$scratch/plain"; echo $?)" "$method changes nothing of an awq checkpoint"
+done
+for method in fp8 gptq awq_martin; do
+	run size --model awq.json --gpu-memory 8GiB --quantization "$method"
+	expect_line "$method is refused for it" 64 "--quantization: $method is not the method of awq.json, whose quantization_config says awq"
+done
+
 run size --model llama-3.1-8b --gpu-memory 0
 expect_line 'no memory at all' 64 '--gpu-memory: 0 is out of range'
 finish
