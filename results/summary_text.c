@@ -337,6 +337,19 @@ static void write_error(struct kv_output *out, const struct kv_summary *summary)
 		                 100 * KV_DISTRIBUTION_ERROR);
 }
 
+/* Rows that wait for one that failed are whole: they were not sent. */
+static void write_skipped(struct kv_output *out, const struct kv_run_info *info)
+{
+	for (size_t i = 0; i < info->skipped_rows_count; i++) {
+		const struct kv_count_line *line = &info->skipped_rows[i];
+		bool unsent = strcmp(line->name, "after_refusal") == 0;
+
+		kv_output_printf(out, "%s, %s: %llu\n",
+		                 unsent ? "Requests never sent, as the one before had failed" : "Trace rows skipped",
+		                 line->name, (unsigned long long)line->count);
+	}
+}
+
 static void write_notices(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
 {
 	const struct kv_run_outcome *outcome = &summary->outcome;
@@ -357,9 +370,7 @@ static void write_notices(struct kv_output *out, const struct kv_summary *summar
 		kv_output_text(out, "Nothing was measured: no request arrived after --warmup.\n");
 	if (info->arrivals != NULL)
 		kv_output_printf(out, "%s\n", info->arrivals);
-	for (size_t i = 0; i < info->skipped_rows_count; i++)
-		kv_output_printf(out, "Trace rows skipped, %s: %llu\n", info->skipped_rows[i].name,
-		                 (unsigned long long)info->skipped_rows[i].count);
+	write_skipped(out, info);
 	write_without_values(out, summary);
 	write_error(out, summary);
 }

@@ -54,7 +54,7 @@ struct kv_request {
 /* How a request ended, for those that depend on it. */
 enum kv_request_end {
 	KV_END_FINISHED,
-	KV_END_TURNED_AWAY,  /* refused, but it may be taken at another time: the queue was full, the rate too high */
+	KV_END_TURNED_AWAY,  /* refused, but it may be taken at another time: the queue was full, the rate too high, the wait too long */
 	KV_END_REFUSED,      /* refused for good */
 	KV_END_DROPPED       /* its client gave up */
 };

@@ -244,7 +244,7 @@ static const struct kv_key keys[] = {
 	  .help = "Requests that follow a refused or dropped one are sent all the same" },
 	{ .path = "workload.retries", .flag = "retries", .argument = "N", .type = KV_KEY_COUNT, FIELD(workload.retries),
 	  .fallback = "0", .maximum = 1e6,
-	  .help = "How often clients send a request again that was turned away (queue full, rate limit)" },
+	  .help = "How often clients send a request again that was turned away (queue_full, rate, deadline)" },
 	{ .path = "workload.retry_backoff", .flag = "retry-backoff", .argument = "T", .type = KV_KEY_TIME,
 	  FIELD(workload.retry_backoff), .fallback = "1s", .minimum = 1, .maximum = 1e18,
 	  .help = "Time before the first of these; each later one waits twice as long" },

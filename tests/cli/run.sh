@@ -56,6 +56,14 @@ status=$?
 expect_line 'a disk that is full is an I/O error' 74 'File too large'
 report "$([ ! -e "$scratch/g/requests.csv" ]; echo $?)" 'and leaves no file under its final name'
 
+# The first one's two steps take 2 ms for 9 prompt tokens; as many more are expected to take 2 ms too, and not the 1 ms allowed.
+printf 'arrival_s,prompt_tokens,output_tokens,deadline_s\n0,9,2,\n1,9,2,0.001\n' >"$scratch/hasty.csv"
+run run --trace hasty.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 100 --max-model-len 64 \
+	--admission deadline --retries 1 --retry-backoff 1ms --out hasty
+report "$(grep -q '^Sent again after refusals: *1 *$' "$scratch/out" && grep -q '^  reason deadline: *2 *$' "$scratch/out" &&
+	grep -q '^Requests refused: *2 *$' "$scratch/out" &&
+	"$builddir/kvsim" run --help | tr -s ' \n' ' ' | grep -q 'turned away (queue_full, rate, deadline)'; echo $?)" \
+	'a refusal for the deadline is sent again, as the help says'
 printf 'arrival_s,prompt_tokens,output_tokens\n0,500,1\n' >"$scratch/long.csv"
 run run --trace long.csv --model llama-3.1-8b --hardware h100-sxm --no-enable-chunked-prefill --max-num-batched-tokens 64 --out never
 expect_line 'a prompt longer than a step is not said to lack blocks' 0 'STALLED: request r0 is never let in, though its 32 blocks fit'
@@ -63,7 +71,7 @@ expect_line 'and why, in words' 0 'The run stopped: request r0 is never let in, 
 
 printf 'arrival_s,request_id,prompt_tokens,output_tokens,after,think_s\n0,a,200000,1,,\n0,b,10,1,a,4\n' >"$scratch/refused.csv"
 run run --trace refused.csv --model llama-3.1-8b --hardware h100-sxm --out refused
-expect_line 'rows that follow a refused one are counted by that reason' 0 'Trace rows skipped, after_refusal: 1'
+expect_line 'rows that follow a refused one are counted by that reason' 0 'Requests never sent, as the one before had failed, after_refusal: 1'
 report "$(grep -q '^ *"after_refusal": 1,' "$scratch/refused/summary.json"; echo $?)" \
 	'in the summary as well'
 for case in 'scheduling priority:priority' 'scheduling earliest-deadline:deadline' 'scheduling fair-share:tenant' \
