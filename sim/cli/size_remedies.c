@@ -41,11 +41,12 @@ void kv_size_print_remedies(struct kv_output *out, const struct kv_size_report *
 {
 	for (uint32_t i = 0; i < remedies->count; i++) {
 		const struct kv_size_change *c = &remedies->change[i];
-		double replicas = (double)c->replicas;
 
 		kv_output_printf(out, "  %-*s%-34s # %" PRIu64 " tokens as logged, %.2fx", width, before, c->flags,
-		                 c->answer.kv_cache_tokens_reported * c->replicas,
-		                 c->answer.max_concurrency * replicas);
+		                 c->answer.kv_cache_tokens_reported, c->answer.max_concurrency);
+		if (c->replicas > 1)
+			kv_output_printf(out, " by each of %" PRIu64 " replicas, %.2fx on all", c->replicas,
+			                 c->answer.max_concurrency * (double)c->replicas);
 		if (r->arguments.length || r->arguments.sequences)
 			kv_output_printf(out, ", %" PRIu64 " requests of %" PRIu64 " at once", c->at_once,
 			                 kv_size_report_length(r));
@@ -71,8 +72,8 @@ json_t *kv_size_remedies_json(const struct kv_size_remedies *remedies)
 		const struct kv_size_change *c = &remedies->change[i];
 
 		json_array_append_new(
-			list, json_pack("{ss ss sI sI sI sf sI}", "change", c->flags, "remark", c->remark, "gpus",
-			                (json_int_t)c->gpus, "kv_cache_tokens", (json_int_t)c->answer.kv_cache_tokens,
+			list, json_pack("{ss ss sI sI sI sI sf sI}", "change", c->flags, "remark", c->remark, "gpus",
+			                (json_int_t)c->gpus, "replicas", (json_int_t)c->replicas, "kv_cache_tokens", (json_int_t)c->answer.kv_cache_tokens,
 			                "kv_cache_tokens_reported", (json_int_t)c->answer.kv_cache_tokens_reported,
 			                "max_concurrency", c->answer.max_concurrency, "at_once", (json_int_t)c->at_once));
 	}

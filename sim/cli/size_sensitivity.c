@@ -185,5 +185,5 @@ void kv_size_report_sensitivity(struct kv_output *out, const struct kv_size_repo
 	}
 	kv_output_text(out,
 	               "* as asked. KV GiB is of one rank; tokens, as the engine logs its KV cache size, and concurrency "
-	               "at max_model_len are of all replicas together.\n");
+	               "at max_model_len are of all replicas together, of which each logs its own.\n");
 }

@@ -294,6 +294,11 @@ for method in fp8 gptq awq_martin; do
 	expect_line "$method is refused for it" 64 "--quantization: $method is not the method of awq.json, whose quantization_config says awq"
 done
 
+# 3 GiB are 1,536 blocks of 16 x 131,072 bytes, 24,576 tokens in each replica; 1,535 of them hold 5 requests of 256 blocks.
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 --sequences 8
+expect_line 'a replica logs its own pool' 0 \
+	'# 24576 tokens as logged, 6.00x by each of 2 replicas, 12.00x on all, 10 requests of 4096 at once, 2 GPUs'
+
 run size --model llama-3.1-8b --gpu-memory 0
 expect_line 'no memory at all' 64 '--gpu-memory: 0 is out of range'
 finish
