@@ -33,7 +33,7 @@ struct kv_size_arguments {
 struct kv_size_trace {
 	uint64_t requests, too_long;     /* too_long: of them longer than max_model_len, and refused */
 	double mean_tokens;              /* of all requests; likewise the percentiles */
-	double held;                     /* by the usable memory of a replica, at the trace's own mix */
+	double held;                     /* by the usable memory of a replica, at the mix of those not refused */
 	double percentile[3], tokens[3]; /* 50, 90, 99 */
 	double held_if_all[3];           /* if all had that length */
 };

@@ -108,7 +108,7 @@ static json_t *trace_json(const struct kv_size_report *report)
 		json_array_append_new(percentiles, json_pack("{sf sf sf sf}", "percentile", t->percentile[i], "tokens",
 		                                             t->tokens[i], "fit", held, "at_once", fmin(held * replicas, slots)));
 	}
-	return json_pack("{sI sI sf sf sf so sb}", "requests", (json_int_t)t->requests, "cut_at_max_model_len",
+	return json_pack("{sI sI sf sf sf so sb}", "requests", (json_int_t)t->requests, "longer_than_max_model_len",
 	                 (json_int_t)t->too_long, "mean_tokens", t->mean_tokens, "fit_at_its_mix", t->held, "at_once_at_its_mix",
 	                 fmin(t->held * replicas, slots), "percentiles", percentiles, "is_bound", 1);
 }

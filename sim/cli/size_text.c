@@ -287,20 +287,24 @@ static void print_trace(struct kv_output *out, const struct kv_size_report *r)
 
 	if (t->requests == 0)
 		return;
+	if (t->too_long)
+		kv_output_printf(out, "\n%" PRIu64 " of the trace's %" PRIu64 " requests are longer than max_model_len %" PRIu64
+		                 ": refused by the engine, and not counted as fitting.", t->too_long,
+		                 t->requests, r->question.max_model_len);
 	kv_output_printf(out,
 	                 "\nOf the trace's %" PRIu64
 	                 " requests (mean %.0f tokens) at most this many run at once; allocation, "
 	                 "sharing and growth move it:\n",
 	                 t->requests, t->mean_tokens);
-	kv_output_text(out, "  at its own mix                 ");
+	kv_output_text(out, t->too_long ? "  at the mix of the others       " : "  at its own mix                 ");
 	print_mix(out, r, t->held);
 	for (int i = 0; i < 3; i++) {
 		kv_output_printf(out, "  if all were of p%.0f, %8.0f tokens ", t->percentile[i], t->tokens[i]);
-		print_mix(out, r, t->held_if_all[i]);
+		if (t->tokens[i] > (double)r->question.max_model_len)
+			kv_output_text(out, "   none: longer than max_model_len\n");
+		else
+			print_mix(out, r, t->held_if_all[i]);
 	}
-	if (t->too_long)
-		kv_output_printf(out, "  %" PRIu64 " of them are longer than max_model_len and counted with it\n",
-		                 t->too_long);
 }
 
 static void print_change_list(struct kv_output *out, const struct kv_size_report *r)

@@ -41,10 +41,18 @@ static int read_lengths(struct kv_size_report *report, struct lengths *lengths, 
 
 		report->trace.too_long += total > report->question.max_model_len;
 		lengths->tokens = kv_grow(lengths->tokens, &lengths->capacity, lengths->count + 1, sizeof *lengths->tokens);
-		lengths->tokens[lengths->count++] = (double)kv_max(1, kv_min(total, report->question.max_model_len));
+		lengths->tokens[lengths->count++] = (double)kv_max(1, total);
 	}
 	kv_trace_close(trace);
 	return more;
+}
+
+/* Requests of that length that fit at once: none where the engine refuses them. */
+static double held_of(const struct kv_size_report *report, double tokens)
+{
+	if (tokens > (double)report->question.max_model_len)
+		return 0;
+	return kv_size_mix_held(&report->question, &report->answer, &tokens, 1);
 }
 
 static void summarise(struct kv_size_report *report, struct lengths *lengths)
@@ -52,15 +60,16 @@ static void summarise(struct kv_size_report *report, struct lengths *lengths)
 	static const double percentiles[3] = { 50, 90, 99 };
 	struct kv_size_trace *t = &report->trace;
 
-	t->held = kv_size_mix_held(&report->question, &report->answer, lengths->tokens, lengths->count);
 	gsl_sort(lengths->tokens, 1, lengths->count);
 	t->requests = lengths->count;
+	if (t->requests > t->too_long)
+		t->held = kv_size_mix_held(&report->question, &report->answer, lengths->tokens, t->requests - t->too_long);
 	t->mean_tokens = gsl_stats_mean(lengths->tokens, 1, lengths->count);
 	for (int i = 0; i < 3; i++) {
 		t->percentile[i] = percentiles[i];
 		t->tokens[i] = gsl_stats_quantile_from_sorted_data(lengths->tokens, 1, lengths->count,
 		                                                   percentiles[i] / 100);
-		t->held_if_all[i] = kv_size_mix_held(&report->question, &report->answer, &t->tokens[i], 1);
+		t->held_if_all[i] = held_of(report, t->tokens[i]);
 	}
 }
 

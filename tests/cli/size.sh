@@ -299,6 +299,15 @@ run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 4096 
 expect_line 'a replica logs its own pool' 0 \
 	'# 24576 tokens as logged, 6.00x by each of 2 replicas, 12.00x on all, 10 requests of 4096 at once, 2 GPUs'
 
+# Lengths of 1,100, 2,100 and 3,100 tokens: two are longer than 2,048, and 1,535 blocks hold 22.2 of 69.
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 2048 --trace trace.csv
+expect_line 'what is refused is said first' 0 "2 of the trace's 3 requests are longer than max_model_len 2048: refused by the engine, and not counted as fitting."
+expect_line 'the mean is that of the trace' 0 "Of the trace's 3 requests (mean 2100 tokens)"
+expect_line 'the rest is the mix' 0 'at the mix of the others          22.2'
+expect_line 'percentiles are its own too' 0 'if all were of p50,     2100 tokens    none: longer than max_model_len'
+run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 1024 --trace trace.csv
+expect_line 'all may be too long' 0 'at the mix of the others           0.0'
+
 run size --model llama-3.1-8b --gpu-memory 0
 expect_line 'no memory at all' 64 '--gpu-memory: 0 is out of range'
 finish
