@@ -136,6 +136,18 @@ char *kv_text_ratio(char *p, kv_integral numerator, kv_integral denominator, uns
 	return put_fraction(p, (uint64_t)rest, digits);
 }
 
+int kv_decimals(double value, int least)
+{
+	const int most = 9, significant = 3;
+	double magnitude = fabs(value);
+	int decimals;
+
+	if (magnitude == 0 || magnitude >= 1)
+		return least;
+	decimals = significant - 1 - (int)floor(log10(magnitude));
+	return decimals < least ? least : decimals > most ? most : decimals;
+}
+
 char *kv_text_double(char *p, double value)
 {
 	char text[KV_QUANTITY_MAX];

@@ -1,6 +1,6 @@
 /* Numbers as text, exactly and fast: result files are mostly numbers, and printf costs more than a simulated step.
  *
- * Every function writes at `p`, without a terminating NUL, and returns the end. Room: KV_NUMBER_TEXT_MAX bytes. All
+ * Every function but the last writes at `p`, without a terminating NUL, and returns the end. Room: KV_NUMBER_TEXT_MAX bytes. All
  * but kv_text_double work on integers, so nothing is rounded that does not say so; trailing zeros of a fraction are
  * left out ("12.5", "3", "0").
  */
@@ -31,5 +31,8 @@ char *kv_text_ratio(char *p, kv_integral numerator, kv_integral denominator, uns
 /* The fewest digits that read back as the same double, always with a point or an exponent ("2.0"). The value must be
  * finite. */
 char *kv_text_double(char *p, double value);
+
+/* Decimals for printf that show three significant digits of a small value: `least` to 9. */
+int kv_decimals(double value, int least);
 
 #endif

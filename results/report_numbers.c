@@ -7,6 +7,7 @@
 
 #include "results/facts.h"
 #include "results/html.h"
+#include "results/number_text.h"
 
 static const struct {
 	const char *key, *header;
@@ -68,6 +69,12 @@ static void put_latencies(struct kv_output *out, const json_t *facts)
 	kv_html_end_table(out);
 }
 
+/* One of the chain from what division promises to what ran. */
+static void put_factor(struct kv_output *out, const json_t *facts, const char *label, const char *path, int decimals)
+{
+	kv_html_fact_row(out, facts, label, path, kv_decimals(kv_facts_number(facts, path), decimals));
+}
+
 static void put_load(struct kv_output *out, const json_t *facts)
 {
 	kv_html_begin_table(out, "Requests and throughput", "|");
@@ -95,14 +102,13 @@ static void put_load(struct kv_output *out, const json_t *facts)
 	kv_html_fact_row(out, facts, "Most requests running", "kvsim/peak_running", 0);
 	kv_html_fact_row(out, facts, "Promised by division: blocks / those of max_model_len", "kvsim/concurrency/by_max_model_len",
 	                 2);
-	kv_html_fact_row(out, facts, "Promised by division: pool / mean length", "kvsim/concurrency/by_mean_length", 2);
-	kv_html_fact_row(out, facts, "x share of the pool pinned", "kvsim/concurrency/pinned_share", 3);
-	kv_html_fact_row(out, facts, "x unequal lengths: long requests run longer", "kvsim/concurrency/unequal_lengths",
-	                 3);
-	kv_html_fact_row(out, facts, "x growth: they do not hold all of it yet", "kvsim/concurrency/growth", 3);
-	kv_html_fact_row(out, facts, "x sharing of blocks, and windows", "kvsim/concurrency/sharing", 3);
-	kv_html_fact_row(out, facts, "x allocation: reserved and wasted slots", "kvsim/concurrency/allocation", 3);
-	kv_html_fact_row(out, facts, "= requests running, mean", "kvsim/concurrency/mean_running", 2);
+	put_factor(out, facts, "Promised by division: pool / mean length", "kvsim/concurrency/by_mean_length", 2);
+	put_factor(out, facts, "x share of the pool pinned", "kvsim/concurrency/pinned_share", 3);
+	put_factor(out, facts, "x unequal lengths: long requests run longer", "kvsim/concurrency/unequal_lengths", 3);
+	put_factor(out, facts, "x growth: they do not hold all of it yet", "kvsim/concurrency/growth", 3);
+	put_factor(out, facts, "x sharing of blocks, and windows", "kvsim/concurrency/sharing", 3);
+	put_factor(out, facts, "x allocation: reserved and wasted slots", "kvsim/concurrency/allocation", 3);
+	put_factor(out, facts, "= requests running, mean", "kvsim/concurrency/mean_running", 2);
 	kv_html_fact_row(out, facts, "Engine steps", "kvsim/steps", 0);
 	kv_html_end_table(out);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "results/concurrency.h"
+#include "results/number_text.h"
 #include "sim/base/quantity.h"
 
 enum { WIDTH = 50, VALUE_COLUMN = 40 };
@@ -191,7 +192,7 @@ static void write_factor(struct kv_output *out, const char *label, double factor
 	va_start(args, format);
 	vsnprintf(why, sizeof why, format, args);
 	va_end(args);
-	kv_output_printf(out, "  x %-36s %-10.3f %s\n", label, factor, why);
+	kv_output_printf(out, "  x %-36s %-10.*f %s\n", label, kv_decimals(factor, 3), factor, why);
 }
 
 static void write_concurrency(struct kv_output *out, const struct kv_summary *summary, const struct kv_run_info *info)
@@ -203,8 +204,8 @@ static void write_concurrency(struct kv_output *out, const struct kv_summary *su
 	write_title(out, "Promised by division, and admitted", '-');
 	kv_output_printf(out, "%-40s %-10.2f (of %u tokens)\n", "Blocks / those of one max_model_len:", c.by_limit,
 	                 info->max_model_len);
-	kv_output_printf(out, "%-40s %-10.2f (of %.0f tokens)\n", "Pool / mean length:", c.by_mean_length,
-	                 c.mean_length);
+	kv_output_printf(out, "%-40s %-10.*f (of %.0f tokens)\n", "Pool / mean length:",
+	                 kv_decimals(c.by_mean_length, 2), c.by_mean_length, c.mean_length);
 	write_factor(out, "share of the pool pinned", c.pinned_share, "the rest was free, or cached only");
 	write_factor(out, "unequal lengths", c.unequal_lengths, "%.0f tokens by the time that requests run",
 	             c.length_by_time);
@@ -213,8 +214,8 @@ static void write_concurrency(struct kv_output *out, const struct kv_summary *su
 	             "in %.0f slots a request", c.filled);
 	write_factor(out, "allocation", c.allocation, "with %.0f reserved and %.0f wasted, %.0f pinned", c.reserved,
 	             c.waste, c.pinned);
-	kv_output_printf(out, "%-40s %-10.2f (at most %.0f)\n", "= requests that ran, on average:", c.mean_running,
-	                 (double)summary->levels.max[KV_LEVEL_RUNNING]);
+	kv_output_printf(out, "%-40s %-10.*f (at most %.0f)\n", "= requests that ran, on average:",
+	                 kv_decimals(c.mean_running, 2), c.mean_running, (double)summary->levels.max[KV_LEVEL_RUNNING]);
 	kv_output_text(out, "Dividing the pool by a length promises so many at once; pool / mean length times the factors\n"
 	                    "is what ran. A factor below 1 cost requests, one above 1 made room for more.\n");
 }

@@ -79,6 +79,20 @@ START_TEST(doubles_read_back_and_stay_short)
 }
 END_TEST
 
+START_TEST(small_numbers_get_the_decimals_of_three_digits)
+{
+	static const struct {
+		double value;
+		int least, decimals;
+	} cases[] = {
+		{12.5, 2, 2}, {0, 3, 3}, {0.973, 3, 3}, {0.0973, 3, 4}, {-0.0973, 3, 4}, {0.00011112, 3, 6}, {1e-12, 3, 9}
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		ck_assert_int_eq(kv_decimals(cases[i].value, cases[i].least), cases[i].decimals);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("number_text");
@@ -90,6 +104,7 @@ int main(void)
 	tcase_add_test(tc, integrals_beyond_64_bits_are_exact);
 	tcase_add_test(tc, ratios_round_half_up);
 	tcase_add_test(tc, doubles_read_back_and_stay_short);
+	tcase_add_test(tc, small_numbers_get_the_decimals_of_three_digits);
 	suite_add_tcase(suite, tc);
 	return kv_run_suite(suite);
 }

@@ -171,4 +171,10 @@ idle warm_rows workload.warm --set workload.warm_rows=:1 --warm chat.csv
 run run --model gemma-3-27b --hardware h100-sxm --latency fixed:10ms --num-gpu-blocks-override 5010 --max-model-len 8192 \
 	--max-num-batched-tokens 2048 --trace chat.csv --rows :20 --out windows
 expect_line 'concurrency goes by the windows, as engines print it' 0 'Blocks / those of one max_model_len:     3.00       (of 8192 tokens)'
+
+# One block of 9000 (less the null block) as long as the run lasts: 1 / 8999.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,9,1\n' >"$scratch/alone.csv"
+run run --trace alone.csv --model llama-3.1-8b --latency fixed:1ms --num-gpu-blocks-override 9000 --max-model-len 64 --out alone
+expect_line 'small factors keep the digits that multiply' 0 '  x share of the pool pinned             0.000111 '
+report "$(grep -q 'pinned_share">0.000111<' "$scratch/alone/report.html"; echo $?)" 'in the report too'
 finish
