@@ -12,8 +12,9 @@ static json_t *budget_json(const struct kv_budget *budget)
 		const struct kv_budget_line *line = &budget->line[i];
 
 		json_array_append_new(lines,
-		                      json_pack("{ss sI ss ss}", "item", line->item, "bytes", (json_int_t)line->bytes,
-		                                "source", kv_provenance_name(line->source), "note", line->note));
+		                      json_pack("{ss sI ss ss sb}", "item", line->item, "bytes", (json_int_t)line->bytes,
+		                                "source", kv_provenance_name(line->source), "note", line->note,
+		                                "error_unknown", line->error_unknown));
 	}
 	return lines;
 }

@@ -164,6 +164,24 @@ static void print_ends(struct kv_output *out, const struct kv_size_report *r, co
 	kv_output_printf(out, "  within the errors known          %s\n", ends);
 }
 
+/* What the range beside the blocks leaves out. */
+static void print_unknown_errors(struct kv_output *out, const struct kv_size_report *r)
+{
+	const struct kv_budget *budget = &r->answer.budget;
+	const char *before = "  without the errors of            ";
+	int64_t bytes = 0;
+
+	for (uint32_t i = 0; kv_size_report_is_vague(r) && i < budget->lines; i++) {
+		if (!budget->line[i].error_unknown)
+			continue;
+		kv_output_printf(out, "%s%s", before, budget->line[i].item);
+		bytes -= budget->line[i].bytes;
+		before = " and ";
+	}
+	if (bytes)
+		kv_output_printf(out, " (%.2f GiB), which are not known\n", (double)bytes / GIB);
+}
+
 static void print_pool(struct kv_output *out, const struct kv_size_report *r)
 {
 	const struct kv_size_answer *a = &r->answer;
@@ -172,6 +190,7 @@ static void print_pool(struct kv_output *out, const struct kv_size_report *r)
 	kv_output_printf(out, "Blocks                             %" PRIu64 ", usable %" PRIu64 "\n", a->budget.num_blocks,
 	                 a->budget.usable_blocks);
 	print_ends(out, r, "%" PRIu64 " to %" PRIu64, r->least.budget.num_blocks, r->most.budget.num_blocks);
+	print_unknown_errors(out, r);
 	kv_output_printf(out, "KV cache tokens                    %" PRIu64 "%s\n",
 	                 a->kv_cache_tokens, a->pools.count ? " in whole contexts" : " = blocks // groups x block size");
 	kv_output_printf(out, "KV cache size as %-17s %" PRIu64 " tokens%s\n", "the engine logs", a->kv_cache_tokens_reported,

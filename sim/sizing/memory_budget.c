@@ -35,7 +35,7 @@ static void add_line(struct kv_budget *budget, const char *item, int64_t bytes, 
                      const char *note)
 {
 	KV_ASSERT(budget->lines < KV_BUDGET_LINES, "too many budget lines");
-	budget->line[budget->lines++] = (struct kv_budget_line){item, bytes, source, note};
+	budget->line[budget->lines++] = (struct kv_budget_line){.item = item, .bytes = bytes, .source = source, .note = note};
 	budget->kv_bytes += bytes;
 }
 
@@ -47,6 +47,16 @@ static void take(struct kv_budget *budget, const char *item, int64_t given, int6
 		add_line(budget, item, -given, KV_FROM_USER, "");
 	else if (fallback)
 		add_line(budget, item, -fallback, source, note);
+}
+
+/* As take, of a cost that was measured on one kind of deployment only. */
+static void take_unsure(struct kv_budget *budget, const char *item, int64_t given, int64_t fallback, const char *note)
+{
+	uint32_t lines = budget->lines;
+
+	take(budget, item, given, fallback, KV_ASSUMED, note);
+	if (budget->lines > lines)
+		budget->line[lines].error_unknown = given == KV_BYTES_UNSET;
 }
 
 static struct kv_peak_shape peak_shape(const struct kv_budget_question *q, uint32_t stage)
@@ -88,8 +98,12 @@ static void take_peaks(const struct kv_budget_question *q, struct kv_budget *bud
 	struct kv_peak_shape shape = peak_shape(q, budget->stage);
 	bool known = kv_runtime_most_bytes(&shape) > kv_runtime_bytes(&shape);
 
-	take(budget, "runtime", q->runtime_bytes, runtime_bytes(q, &shape), KV_ASSUMED,
-	     known ? "as measured on H100s, up to 0.70 GiB elsewhere" : "as measured on H100s");
+	if (known)
+		take(budget, "runtime", q->runtime_bytes, runtime_bytes(q, &shape), KV_ASSUMED,
+		     "as measured on H100s, up to 0.70 GiB elsewhere");
+	else
+		take_unsure(budget, "runtime", q->runtime_bytes, runtime_bytes(q, &shape),
+		            "as measured on H100s, error not known");
 	take(budget, "activation peak", q->activation_bytes, activation_bytes(q, &shape), KV_ASSUMED, "fitted, +-10 %");
 }
 
@@ -107,8 +121,8 @@ static void draw_vllm(const struct kv_budget_question *q, uint32_t layers, struc
 	take_weights(q, budget);
 	take_peaks(q, budget);
 	if (q->rule.graphs_subtracted)
-		take(budget, "CUDA graphs", q->graph_bytes, kv_graph_bytes(layers, q->max_num_seqs), KV_ASSUMED,
-		     "by layers and captured sizes");
+		take_unsure(budget, "CUDA graphs", q->graph_bytes, kv_graph_bytes(layers, q->max_num_seqs),
+		            "by layers and captured sizes, error not known");
 }
 
 /* Most sequences of a captured graph, by device memory in MiB: SGLang's default. */

@@ -81,6 +81,7 @@ struct kv_budget_line {
 	int64_t bytes;            /* what is taken is negative; the lines sum to kv_bytes */
 	enum kv_provenance source;
 	const char *note;         /* "" = none */
+	bool error_unknown;       /* assumed, and nothing says by how much it may be wrong */
 };
 
 enum { KV_BUDGET_LINES = 12 };

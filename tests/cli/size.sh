@@ -308,6 +308,13 @@ expect_line 'percentiles are its own too' 0 'if all were of p50,     2100 tokens
 run size --model llama-3.1-8b --kv-cache-memory-bytes 3GiB --max-model-len 1024 --trace trace.csv
 expect_line 'all may be too long' 0 'at the mix of the others           0.0'
 
+# 27 MiB a layer for the graphs of 512 sequences, 2.11 GiB for 80 layers and 512; 2.10 GiB with several ranks: measured once.
+run size --model llama-3.1-70b --hardware h200 -tp 4 --max-num-seqs 512
+expect_line 'errors that are not known are told beside those that are' 0 \
+	'without the errors of            runtime and CUDA graphs (4.21 GiB), which are not known'
+run size --model llama-3.1-8b --hardware rtx-4090 --engine vllm-0.19 --max-model-len 8192
+report "$(! grep -q 'without the errors of  *runtime' "$scratch/out"; echo $?)" 'a lone rank has a second measurement'
+
 run size --model llama-3.1-8b --gpu-memory 0
 expect_line 'no memory at all' 64 '--gpu-memory: 0 is out of range'
 finish
