@@ -1,8 +1,8 @@
 /* Numbers as text, exactly and fast: result files are mostly numbers, and printf costs more than a simulated step.
  *
- * Every function but the last writes at `p`, without a terminating NUL, and returns the end. Room: KV_NUMBER_TEXT_MAX bytes. All
- * but kv_text_double work on integers, so nothing is rounded that does not say so; trailing zeros of a fraction are
- * left out ("12.5", "3", "0").
+ * Every function but the last writes at `p`, without a terminating NUL, and returns the end. Room: KV_NUMBER_TEXT_MAX
+ * bytes. All of them but kv_text_double work on integers, so nothing is rounded that does not say so; trailing zeros of
+ * a fraction are left out ("12.5", "3", "0").
  */
 #ifndef KV_RESULTS_NUMBER_TEXT_H
 #define KV_RESULTS_NUMBER_TEXT_H
