@@ -186,17 +186,26 @@ static int check_memory(const char *hardware, struct kv_error *err)
 	return memory > 0 ? 0 : -1;
 }
 
+/* A row names the weights that were served, perhaps of another checkpoint than the model's; only a flag asks the engine. */
+static int set_quantization(const struct served *s, const struct question *q, struct kv_scenario *scenario,
+                            struct kv_error *err)
+{
+	if (s->arguments->quantization)
+		return set(scenario, "engine.quantization", s->arguments->quantization, err);
+	return *q->quantization ? kv_scenario_set(scenario, "engine.quantization", q->quantization, KV_BY_PROFILE,
+	                                          "measured load", err) : 0;
+}
+
 static int describe(const struct served *s, const struct question *q, struct kv_scenario *scenario,
                     struct kv_error *err)
 {
 	const char *hardware = first_given(s->arguments->hardware, q->gpu);
-	const char *quantization = first_given(s->arguments->quantization, q->quantization);
 
 	if (check_memory(hardware, err))
 		return -1;
 	return set(scenario, "model", q->model, err) || set(scenario, "hardware", hardware, err) ||
 	               set(scenario, "engine.profile", q->engine, err) ||
-	               (*quantization && set(scenario, "engine.quantization", quantization, err)) ||
+	               set_quantization(s, q, scenario, err) ||
 	               set(scenario, "engine.kv_cache_dtype",
 	                   first_given(s->arguments->kv_cache_dtype, q->kv_cache_dtype), err) ||
 	               set_count(scenario, "engine.tensor_parallel_size", q->tp, err) ||

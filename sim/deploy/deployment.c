@@ -81,12 +81,13 @@ static bool is_method_of(const char *asked, const char *config)
 	return false;
 }
 
-/* vLLM and SGLang quantise what is not, and refuse a method that is not the checkpoint's; with its own, its config counts. */
-static int quantize(struct kv_model *model, const char *asked, struct kv_error *err)
+/* vLLM and SGLang refuse to be asked for a method that is not the checkpoint's; with its own, its config counts. */
+static int quantize(struct kv_model *model, const struct kv_scenario *s, struct kv_error *err)
 {
-	const char *config = model->quantization.method;
+	const char *config = model->quantization.method, *asked = s->engine.quantization;
 
-	if (config == NULL || model->quantization.unsized != NULL || !strcmp(asked, "none"))
+	if (config == NULL || model->quantization.unsized != NULL || !is_given(s, "engine.quantization") ||
+	    !strcmp(asked, "none"))
 		return kv_model_quantize(model, asked, err);
 	if (is_method_of(asked, config))
 		return 0;
@@ -109,7 +110,7 @@ static int apply_types(struct kv_deployment *d, const struct kv_scenario *s, str
 	} else {
 		narrow_dtype(d);
 	}
-	if (s->engine.quantization != NULL && quantize(d->model, s->engine.quantization, err))
+	if (s->engine.quantization != NULL && quantize(d->model, s, err))
 		return kv_scenario_fail_in(s, "engine.quantization", err);
 	if (kv_model_check_tp(d->model, (uint32_t)s->engine.tensor_parallel_size, err))
 		return kv_scenario_fail_in(s, "engine.tensor_parallel_size", err);
