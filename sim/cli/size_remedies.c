@@ -73,9 +73,10 @@ json_t *kv_size_remedies_json(const struct kv_size_remedies *remedies)
 
 		json_array_append_new(
 			list, json_pack("{ss ss sI sI sI sI sf sI}", "change", c->flags, "remark", c->remark, "gpus",
-			                (json_int_t)c->gpus, "replicas", (json_int_t)c->replicas, "kv_cache_tokens", (json_int_t)c->answer.kv_cache_tokens,
-			                "kv_cache_tokens_reported", (json_int_t)c->answer.kv_cache_tokens_reported,
-			                "max_concurrency", c->answer.max_concurrency, "at_once", (json_int_t)c->at_once));
+			                (json_int_t)c->gpus, "replicas", (json_int_t)c->replicas, "kv_cache_tokens",
+			                (json_int_t)c->answer.kv_cache_tokens, "kv_cache_tokens_reported",
+			                (json_int_t)c->answer.kv_cache_tokens_reported, "max_concurrency",
+			                c->answer.max_concurrency, "at_once", (json_int_t)c->at_once));
 	}
 	return list;
 }
